@@ -1,0 +1,20 @@
+"""The commands and their one-line texts, in the order in which a newcomer meets them."""
+
+from __future__ import annotations
+
+COMMANDS: dict[str, str] = {
+    "init": "write configuration, folders, owners and CI jobs for a repository",
+    "seal": "write or check the manifests of sealed tests and fixtures",
+    "gate": "judge a change: three verdicts, advisory report, join",
+    "verdict": "judge one leg, for a separate CI job",
+    "join": "AND the verdict files of one change",
+    "admit": "judge an oracle change",
+    "lease": "add, adopt, list, check, renew and remove leases; print digests",
+    "split": "cut a mixed change into a source part and an oracle part",
+    "advisory": "run the agent's own tests: a report, never a verdict",
+    "explain": "say which zone a path is in, what a rule means, or what a decision says",
+    "doctor": "say what this host and this repository can and cannot hold",
+    "key": "make and show signing keys",
+    "verify": "check signed decisions",
+    "completion": "print a shell completion script",
+}

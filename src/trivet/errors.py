@@ -1,0 +1,76 @@
+"""What stops the gate from judging: one clear message, where, and what to do.
+
+A ``Finding`` is a fact about the patch and is never raised. A ``TrivetError`` says that the gate cannot do its work; the door turns it
+into one message and an exit status, and the merge stays blocked.
+"""
+
+from __future__ import annotations
+
+
+class TrivetError(Exception):
+    """The gate cannot judge.
+
+    Args:
+        message: what is wrong, in one line.
+        where: the file, key, revision or command it is about.
+        hint: what to do next.
+    """
+
+    code = "TRV-E00"
+    exit_status = 3
+
+    def __init__(self, message: str, *, where: str = "", hint: str = "") -> None:
+        super().__init__(message)
+        self.message = message
+        self.where = where
+        self.hint = hint
+
+
+class UsageError(TrivetError):
+    """The call itself is wrong: an unknown revision, folder, option value."""
+
+    code = "TRV-E01"
+    exit_status = 2
+
+
+class PolicyError(TrivetError):
+    """The policy on base cannot be read or contradicts itself."""
+
+    code = "TRV-E02"
+    exit_status = 2
+
+
+class GitError(TrivetError):
+    """The repository cannot be read as it must be (shallow, replace refs, no merge base, broken objects)."""
+
+    code = "TRV-E10"
+
+
+class SandboxError(TrivetError):
+    """No wall of the asked strength can be raised on this host."""
+
+    code = "TRV-E30"
+
+
+class ProbeError(TrivetError):
+    """The project's interpreter or its pytest cannot be used."""
+
+    code = "TRV-E40"
+
+
+class CacheError(TrivetError):
+    """The cache cannot be read or written."""
+
+    code = "TRV-E50"
+
+
+class SignatureError(TrivetError):
+    """A key, signature or envelope is not what it must be."""
+
+    code = "TRV-E60"
+
+
+class ForgeError(TrivetError):
+    """A forge did not answer as documented."""
+
+    code = "TRV-E70"

@@ -1,0 +1,1 @@
+"""The judges: pure functions from evidence to a verdict."""

@@ -1,0 +1,1 @@
+"""Where strangers' code runs: the scoring tree, the wall, the runner."""
