@@ -46,6 +46,12 @@ class GitError(TrivetError):
     code = "TRV-E10"
 
 
+class OutputError(TrivetError):
+    """The verdict files cannot be written."""
+
+    code = "TRV-E20"
+
+
 class SandboxError(TrivetError):
     """No wall of the asked strength can be raised on this host."""
 
