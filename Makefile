@@ -1,0 +1,61 @@
+# Everything a contributor needs; a fresh machine needs Python 3.11 or later, git and make.
+#   make demo     one honest patch that merges, cheats that do not
+#   make test     the whole test suite, in parallel
+#   make lint     formatter-independent lint, types, import contracts
+#   make corpus   every executable case: the shared corpora where they are, and our own
+#   make real     releases of real projects (needs the shared tasks)
+#   make bench    benchmarks; results as JSON beside the scripts
+#   make lock     write requirements/dev.txt anew (needs uv)
+
+SHELL := /bin/sh
+.DELETE_ON_ERROR:
+.PHONY: demo test lint corpus real bench lock clean system
+
+SHARED ?= ../shared
+JOBS ?= auto
+PYTHON ?= $(shell for p in python3 python3.14 python3.13 python3.12 python3.11; do \
+  $$p -c 'import sys; sys.exit(sys.version_info < (3, 11))' 2>/dev/null && echo $$p && break; done)
+BIN := .venv/bin
+READY := .venv/ready
+
+demo: $(READY)
+	$(BIN)/python scripts/demo.py
+
+test: $(READY) system
+	$(BIN)/python -m pytest -n $(JOBS) $(ARGS)
+
+lint: $(READY)
+	$(BIN)/ruff check .
+	$(BIN)/mypy
+	$(BIN)/lint-imports
+
+corpus: $(READY) system
+	if [ -d "$(SHARED)/judge" ]; then $(BIN)/python "$(SHARED)/judge/run_cases.py" --trivet "$(CURDIR)/$(BIN)/trivet" $(ARGS); \
+	else echo "no folder $(SHARED)/judge: our own cases only (SHARED=DIR names it)"; fi
+	$(BIN)/python -m pytest -n $(JOBS) tests/corpus tests/negative
+
+real: $(READY) system
+	@[ -d "$(SHARED)/judge" ] || { echo "make real needs the shared tasks; SHARED=DIR names their folder, not $(SHARED)" >&2; exit 2; }
+	$(BIN)/python "$(SHARED)/judge/run_real.py" --trivet "$(CURDIR)/$(BIN)/trivet" $(ARGS)
+
+bench: $(READY)
+	@for script in benchmarks/*.py; do [ -e "$$script" ] || continue; echo "$$script"; $(BIN)/python "$$script" || exit 1; done
+
+# Packages of the system that some tests need: installed where that is allowed, otherwise these tests are skipped by name.
+system:
+	@scripts/system_packages
+
+$(READY): requirements/dev.txt pyproject.toml
+	@[ -n "$(PYTHON)" ] || { echo "trivet needs Python 3.11 or later on PATH" >&2; exit 2; }
+	@$(PYTHON) -c 'import ensurepip' 2>/dev/null || { echo "this Python cannot make virtual environments: apt-get install -y python3-venv" >&2; exit 2; }
+	rm -f $(READY)
+	$(PYTHON) -m venv .venv
+	$(BIN)/python -m pip install --quiet --require-hashes --requirement requirements/dev.txt
+	$(BIN)/python -m pip install --quiet --no-deps --no-build-isolation --editable .
+	touch $(READY)
+
+lock:
+	scripts/lock
+
+clean:
+	rm -rf .venv ci_out .pytest_cache .mypy_cache .ruff_cache .import_linter_cache .hypothesis

@@ -1,0 +1,31 @@
+"""What all tests share: no skip in CI."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Generator
+
+import pytest
+
+CI = os.environ.get("CI", "").lower() in ("1", "true")  # noqa: TID251 - the test runner is a door too
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_runtest_makereport(item: pytest.Item) -> Generator[None, pytest.TestReport, pytest.TestReport]:
+    """With CI=true a skip is a failure: what is not run there is not tested anywhere."""
+    report = yield
+    if CI and report.skipped and not hasattr(report, "wasxfail"):
+        reason = report.longrepr[2] if isinstance(report.longrepr, tuple) else report.longrepr
+        report.outcome = "failed"
+        report.longrepr = f"{item.nodeid} was skipped, which CI=true forbids: {reason}"
+    return report
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_make_collect_report(collector: pytest.Collector) -> Generator[None, pytest.CollectReport, pytest.CollectReport]:
+    """With CI=true a whole file that skips itself is a failure as well."""
+    report = yield
+    if CI and report.outcome == "skipped":
+        report.outcome = "failed"
+        report.longrepr = f"{collector.nodeid} skipped itself, which CI=true forbids: {report.longrepr}"
+    return report
