@@ -210,6 +210,7 @@ class Drift:
     message: str
     path: str
     line: int | None = None
+    level: Level = "error"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
