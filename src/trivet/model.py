@@ -273,6 +273,46 @@ class LeaseMatch:
     rule: str = ""
 
 
+# --- people ---------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Duty:
+    """What one rule of CODEOWNERS asks for a path: ``needed`` different people out of ``owners``.
+
+    ``optional``: the forge only invites them (an optional section of GitLab). ``line`` is the line of the rule, from 1.
+    """
+
+    owners: tuple[str, ...]
+    line: int
+    needed: int = 1
+    section: str = ""
+    optional: bool = False
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Review:
+    """What a trusted job took from the forge; labels give no authority.
+
+    ``teams`` are (name, logins), ``emails`` (login, addresses), ``approvals`` (login, commit).
+    """
+
+    author: str
+    teams: tuple[tuple[str, tuple[str, ...]], ...] = ()
+    labels: tuple[str, ...] = ()
+    approvals: tuple[tuple[str, str], ...] = ()
+    emails: tuple[tuple[str, tuple[str, ...]], ...] = ()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Signed:
+    """Who signed one commit of a change: a principal of base's signers file, or why the signature does not count."""
+
+    commit: str
+    principal: str = ""
+    problem: str = ""
+
+
 # --- running --------------------------------------------------------------------------------------
 
 

@@ -10,11 +10,11 @@ from dataclasses import dataclass
 from typing import Literal, Protocol
 from unicodedata import category
 
-from trivet.model import Drift, Entry, Policy, text_of
+from trivet.model import Drift, Duty, Entry, Policy, text_of
 from trivet.sealed.owners_gitea import GiteaRules
 from trivet.sealed.owners_github import GitHubRules
 from trivet.sealed.owners_gitlab import GitLabRules
-from trivet.sealed.owners_words import Duty, Problems
+from trivet.sealed.owners_words import Problems
 
 Dialect = Literal["github", "gitlab", "gitea"]
 

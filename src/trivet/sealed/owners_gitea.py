@@ -9,7 +9,8 @@ from __future__ import annotations
 import re
 import warnings
 
-from trivet.sealed.owners_words import Duty, Problems, owner_kind
+from trivet.model import Duty
+from trivet.sealed.owners_words import Problems, owner_kind
 
 # Go has neither look-around, back-references, possessive or atomic forms; Python lacks \z, \Q..\E, POSIX and Unicode classes, (?U).
 _FOREIGN = re.compile(r"\(\?(?:[=!>#(]|<[=!]|P=|P>|[a-zA-Z-]*[auxLU])|\\[1-9QEzZpPCGhHRX]|\[\[:|\[\^?\[:|[*+?}]\+")

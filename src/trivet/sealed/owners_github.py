@@ -8,7 +8,8 @@ from __future__ import annotations
 
 import re
 
-from trivet.sealed.owners_words import Duty, Problems, owner_kind, split_words
+from trivet.model import Duty
+from trivet.sealed.owners_words import Problems, owner_kind, split_words
 
 _PATTERN_WORDS = re.compile(r"(?:\\.|\S)+", re.DOTALL)
 

@@ -9,7 +9,8 @@ from __future__ import annotations
 import re
 from dataclasses import dataclass, field
 
-from trivet.sealed.owners_words import Duty, Problems, owner_kind
+from trivet.model import Duty
+from trivet.sealed.owners_words import Problems, owner_kind
 
 _HEADER = re.compile(r"(?P<optional>\^)?\[(?P<name>[^\]]*)\](?:\[(?P<needed>\d+)\])?(?:\s+(?P<owners>\S.*))?\Z")
 _SPLIT = re.compile(r"(?<!\\)\s+")

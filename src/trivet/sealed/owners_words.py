@@ -1,4 +1,4 @@
-"""The words that the three readers of CODEOWNERS share: duties, owners' spellings, problems with a line number."""
+"""The words that the three readers of CODEOWNERS share: owners' spellings, problems with a line number."""
 
 from __future__ import annotations
 
@@ -10,20 +10,6 @@ _USER = re.compile(r"@[A-Za-z0-9](?:[A-Za-z0-9._-]*[A-Za-z0-9_])?\Z")
 _TEAM = re.compile(r"@[A-Za-z0-9][A-Za-z0-9._-]*(?:/[A-Za-z0-9._-]*[A-Za-z0-9_-])+\Z")
 _ROLE = re.compile(r"@@(?:developer|maintainer|owner)s?\Z", re.IGNORECASE)
 _MAIL = re.compile(r"[^\s@,;:<>()\[\]\\\"#]+@[A-Za-z0-9](?:[A-Za-z0-9-]*[A-Za-z0-9])?(?:\.[A-Za-z0-9](?:[A-Za-z0-9-]*[A-Za-z0-9])?)+\Z")
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Duty:
-    """What one rule asks for a path: ``needed`` different people out of ``owners``.
-
-    ``optional``: the forge only invites them (an optional section of GitLab). ``line`` is the line of the rule, from 1.
-    """
-
-    owners: tuple[str, ...]
-    line: int
-    needed: int = 1
-    section: str = ""
-    optional: bool = False
 
 
 @dataclass(slots=True)
