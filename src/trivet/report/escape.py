@@ -18,6 +18,12 @@ NAME_LIMIT = 300
 _HIDDEN = re.compile(
     "[\x00-\x1f\x7f-\x9f\xad\u061c\u180e\u200b-\u200f\u2028-\u202e\u2060-\u206f\ufeff\ufff9-\uffff\ud800-\udfff\U000e0000-\U000e0fff]",
 )
+# Where a GitHub runner shows our output it obeys `::command::` at the start of a line and `##[command]` anywhere.
+_COMMAND = re.compile(r"^\s*::|##\[")
+
+
+def _broken(match: re.Match[str]) -> str:
+    return f"{match[0][:-1]}\\{match[0][-1]}"
 
 
 def _visible(match: re.Match[str]) -> str:
@@ -33,14 +39,14 @@ def _visible(match: re.Match[str]) -> str:
 def line(text: str, limit: int = LIMIT) -> str:
     """One line of visible text, at most about ``limit`` characters."""
     shown, rest = text[:limit], len(text) - limit
-    return _HIDDEN.sub(_visible, shown) + (f"… ({rest} more characters)" if rest > 0 else "")
+    return _COMMAND.sub(_broken, _HIDDEN.sub(_visible, shown)) + (f"… ({rest} more characters)" if rest > 0 else "")
 
 
 def lines(text: str, limit: int = LIMIT, rows: int = 20) -> tuple[str, ...]:
     """Several lines of visible text: at most ``rows``, together about ``limit`` characters."""
-    parts = text[:limit].replace("\r\n", "\n").split("\n")
-    shown = [line(part) for part in parts[:rows]]
-    rest = len(text) - sum(map(len, parts[:rows])) - min(len(parts), rows) + 1
+    kept = "\n".join(text[:limit].split("\n")[:rows])
+    rest = len(text) - len(kept)
+    shown = [line(part.removesuffix("\r")) for part in kept.split("\n")]
     if rest > 0:
         shown[-1] += f"… ({rest} more characters)"
     return tuple(shown)

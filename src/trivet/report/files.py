@@ -69,8 +69,8 @@ def write(decision: Decision, out: Path, *, legs: Iterable[LegName] = LEGS, enve
     parts: dict[str, bytes] = {f"{stem(leg)}.json": text(leg_document(decision, verdict)).encode() for leg, verdict in own.items()}
     if set(own) == set(LEGS):
         parts["decision.json"] = text(document(decision)).encode()
-        parts["summary.md"] = markdown.render(decision).encode()
-        parts["junit.xml"] = junit.render(decision).encode()
+        parts["summary.md"] = markdown.render(decision).encode("utf-8", "backslashreplace")
+        parts["junit.xml"] = junit.render(decision).encode("utf-8", "backslashreplace")
     if envelope is not None:
         parts["decision.dsse.json"] = envelope
     parts |= {f"{stem(leg)}.txt": f"{verdict.status}\n".encode() for leg, verdict in own.items()}

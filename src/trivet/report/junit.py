@@ -51,7 +51,7 @@ def _case(verdict: Verdict, group: Group) -> ET.Element:
         ],
     )
     if group.level == "error":
-        ET.SubElement(case, "failure", message=escape.line(group.findings[0].message, 300), type=group.rule).text = text
+        ET.SubElement(case, "failure", message=escape.line(group.findings[0].message, 300), type=escape.line(group.rule, 20)).text = text
     else:
         ET.SubElement(case, "system-out").text = text
     return case
