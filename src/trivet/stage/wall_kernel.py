@@ -1,0 +1,234 @@
+"""The kernel wall: Landlock, seccomp, rlimits, no privileges; namespaces on top where they can be had.
+
+It needs no privilege. Three forms, from strongest to weakest, found by trying: *root* (own pid and mount namespace, an unused uid), *user*
+(the same namespaces through a user namespace), *bare* (Landlock and seccomp alone, a subreaper that sweeps). What a form lacks is said.
+"""
+
+from __future__ import annotations
+
+import functools
+import os
+import uuid
+from dataclasses import dataclass
+from pathlib import Path
+
+from trivet.errors import SandboxError
+from trivet.model import WallFacts
+from trivet.stage import wall_landlock as landlock
+from trivet.stage import wall_native as native
+from trivet.stage import wall_seccomp as seccomp
+from trivet.stage.wall_child import Child, Launch, Reach, Spaces, launch
+from trivet.stage.wall_limits import Limits, drop_to, make_group, prefer_to_be_killed, set_rlimits, spare_uid, tasks_of
+
+_WRITE_DEVICES = ("/dev/null", "/dev/zero", "/dev/full", "/dev/random", "/dev/urandom")
+_PROC_FILES = (
+    *("cpuinfo", "meminfo", "stat", "version", "loadavg", "uptime", "filesystems"),
+    *("sys/kernel/osrelease", "sys/kernel/pid_max", "sys/vm/overcommit_memory"),
+)
+_SHM_B = 64 << 20
+ALLOW_SPACES = "allow user namespaces (sysctl -w kernel.apparmor_restrict_unprivileged_userns=0)"
+
+
+@dataclass(frozen=True)
+class Form:
+    """Which form of the wall this host allows."""
+
+    spaces: Spaces
+    root: bool
+    abi: int
+    private_proc: bool
+
+
+class KernelWall:
+    """Landlock + seccomp + rlimits on this host; raises SandboxError where it cannot be had.
+
+    Args:
+        network: "none", or "loopback" (own loopback in a network namespace).
+        spaces: force a weaker form than the strongest that works (tests); None: find it.
+        without: names of seccomp rules left out (planted holes, tests only).
+    """
+
+    def __init__(self, *, network: str = "none", spaces: Spaces | None = None, without: frozenset[str] = frozenset()) -> None:
+        self.form = find_form(spaces)
+        self.loopback = network == "loopback"
+        if self.loopback and self.form.spaces == "none":
+            raise SandboxError(
+                "an own loopback needs a network namespace, and this host grants none",
+                hint=f"run as root, {ALLOW_SPACES}, or do without score.network",
+            )
+        rules = seccomp.rules(loopback=self.loopback, without=without)
+        if self.form.spaces == "none" and not self.form.root:
+            rules = (*rules, *(seccomp.Rule(name) for name in seccomp.METADATA if "xattr" in name and name not in without))
+        self._filter = seccomp.Filter(seccomp.program(rules))
+        self.facts = _facts(self.form, loopback=self.loopback)
+
+    def start(
+        self,
+        argv: list[str],
+        *,
+        cwd: Path,
+        env: dict[str, str],
+        reach: Reach,
+        limits: Limits,
+        pass_fds: tuple[int, ...] = (),
+        preload: Path | None = None,
+    ) -> Child:
+        """Start ``argv`` behind the wall; see ``Wall.start``."""
+        if preload is not None:
+            env = {**env, "LD_PRELOAD": str(preload)}
+            reach = Reach((*reach.read, preload), reach.write, reach.private)
+        uid = spare_uid() if self.form.root else None
+        for folder in (*reach.write, *reach.private):
+            if uid is not None:
+                _give(folder, uid)
+        ruleset = landlock.Ruleset(self.form.abi, tcp=not self.loopback)
+        try:
+            ruleset.allow_read(reach.read)
+            ruleset.allow_devices(_WRITE_DEVICES)
+            if self.form.spaces == "none":
+                ruleset.allow_write((*reach.write, *reach.private))
+            if not self.form.private_proc:
+                ruleset.allow_read(f"/proc/{name}" for name in _PROC_FILES)
+            plan = Launch(
+                argv=argv,
+                env=env,
+                cwd=cwd,
+                limits=limits,
+                spaces=self.form.spaces,
+                flags=native.CLONE_NEWNS | native.CLONE_NEWIPC | (native.CLONE_NEWNET if self.loopback else 0),
+                settle=functools.partial(self._settle, ruleset, limits, uid),
+                mounts=None if self.form.spaces == "none" else functools.partial(self._mounts, ruleset, reach, limits, uid),
+                pass_fds=pass_fds,
+                watched=tuple(map(str, reach.write if self.form.spaces != "none" else (*reach.write, *reach.private))),
+                group=make_group(limits, f"trivet-{uuid.uuid4().hex[:16]}"),
+            )
+            return launch(plan)
+        finally:
+            ruleset.close()
+
+    def _mounts(self, ruleset: landlock.Ruleset, reach: Reach, limits: Limits, uid: int | None) -> None:
+        """In the supervisor, inside its namespaces: everything read-only but the run's own folders; own /proc, /dev/shm, loopback."""
+        native.mount("none", "/", None, native.MS_REC | native.MS_PRIVATE)
+        owner = f",uid={uid},gid={uid}" if uid is not None else ""
+        shared = [str(path) for path in reach.write]
+        for path in shared:
+            native.mount(path, path, None, native.MS_BIND)
+        native.set_mount_flags("/", native.MS_RDONLY | native.MS_NOSUID, recursive=True)
+        for path in shared:
+            native.set_mount_flags(path, native.MS_NOSUID | native.MS_NODEV, native.MS_RDONLY)
+        flags = native.MS_NOSUID | native.MS_NODEV
+        for path in map(str, reach.private):
+            native.mount("tmpfs", path, "tmpfs", flags, f"size={limits.scratch_b},nr_inodes=200k,mode=0700{owner}")
+        native.mount("tmpfs", "/dev/shm", "tmpfs", flags, f"size={min(_SHM_B, limits.scratch_b)},nr_inodes=10k,mode=1777{owner}")  # noqa: S108
+        if self.form.private_proc:
+            native.mount("proc", "/proc", "proc", flags | native.MS_NOEXEC, "hidepid=2" if uid is not None else None)
+            ruleset.allow_read(["/proc"])
+        ruleset.allow_write((*reach.write, *reach.private, Path("/dev/shm")))  # noqa: S108
+        if self.loopback:
+            from trivet.stage.wall_loopback import raise_loopback  # noqa: PLC0415 - only then
+
+            raise_loopback()
+
+    def _settle(self, ruleset: landlock.Ruleset, limits: Limits, uid: int | None) -> None:
+        """In the child, just before exec: give up everything."""
+        prefer_to_be_killed()
+        processes = limits.processes
+        if uid is None and self.form.spaces != "user":
+            processes += tasks_of(os.getuid())
+        if uid is not None:
+            drop_to(uid)
+        else:
+            native.keep_only_capability(None)
+        set_rlimits(limits, processes=processes)
+        native.prctl(native.PR_SET_NO_NEW_PRIVS, 1)
+        if not self.form.private_proc:
+            ruleset.allow_read(["/proc/self"])
+        ruleset.enforce()
+        self._filter.load()
+
+
+def _give(folder: Path, uid: int) -> None:
+    """Hand a scratch folder, with what is in it, to the run's uid; links are not followed."""
+    os.chown(folder, uid, uid)
+    for _, folders, files, fd in os.fwalk(folder, follow_symlinks=False):
+        for name in (*folders, *files):
+            os.chown(name, uid, uid, dir_fd=fd, follow_symlinks=False)
+
+
+@functools.lru_cache(maxsize=8)
+def find_form(spaces: Spaces | None = None) -> Form:
+    """Find the strongest form that works here by trying; raises SandboxError if none does."""
+    version = landlock.abi()
+    if version == 0:
+        raise SandboxError(
+            "Landlock is not available on this kernel",
+            hint="use Linux 6.2 or later with `landlock` in the lsm= list (cat /sys/kernel/security/lsm), or install bubblewrap",
+        )
+    root = os.geteuid() == 0
+    order: tuple[Spaces, ...] = ("root", "none") if root else ("user", "none")
+    for candidate in order if spaces is None else (spaces,):
+        if candidate == "none":
+            break
+        for private_proc in (True, False):
+            if _spaces_work(candidate, private_proc=private_proc):
+                if version < landlock.NEEDED_ABI_WITH_NAMESPACES:
+                    needed = landlock.NEEDED_ABI_WITH_NAMESPACES
+                    hint = "use Linux 6.2 or later, or install bubblewrap"
+                    raise SandboxError(f"Landlock ABI {version} is too old; {needed} is needed", hint=hint)
+                return Form(candidate, root, version, private_proc)
+    if spaces not in (None, "none"):
+        raise SandboxError(f"no {spaces} namespaces on this host", hint="run as root or allow user namespaces")
+    if version < landlock.NEEDED_ABI:
+        raise SandboxError(
+            f"Landlock ABI {version} cannot keep signals in; without namespaces {landlock.NEEDED_ABI} is needed",
+            hint="use Linux 6.12 or later, run as root, allow user namespaces, or install bubblewrap",
+        )
+    return Form("none", root, version, private_proc=False)
+
+
+def _spaces_work(spaces: Spaces, *, private_proc: bool) -> bool:
+    def mounts() -> None:
+        native.mount("none", "/", None, native.MS_REC | native.MS_PRIVATE)
+        native.set_mount_flags("/", native.MS_RDONLY | native.MS_NOSUID, recursive=True)
+        native.mount("tmpfs", "/dev/shm", "tmpfs", native.MS_NOSUID | native.MS_NODEV, "size=4096")  # noqa: S108
+        if private_proc:
+            native.mount("proc", "/proc", "proc", native.MS_NOSUID | native.MS_NODEV | native.MS_NOEXEC)
+
+    plan = Launch(
+        argv=["/bin/true"],
+        env={},
+        cwd=Path("/"),
+        limits=Limits(),
+        spaces=spaces,
+        flags=native.CLONE_NEWNS | native.CLONE_NEWIPC,
+        settle=lambda: None,
+        mounts=mounts,
+    )
+    try:
+        with launch(plan) as child:
+            return child.wait(10) == 0
+    except SandboxError:
+        return False
+
+
+def _facts(form: Form, *, loopback: bool) -> WallFacts:
+    holds = [
+        f"files: Landlock ABI {form.abi}, nothing readable but what the run needs, nothing writable but its scratch folder",
+        "network: own loopback only" if loopback else "network: no socket of any family (seccomp); Unix socket pairs only",
+        "other processes: no ptrace, no signals, no /proc of others",
+        "kernel: no namespaces, mounts, keys, bpf, perf, io_uring, userfaultfd, System V memory, terminal injection",
+        "limits: data memory, processes and threads, descriptors, file size, scratch, output",
+    ]
+    lacks = ["names and sizes of files outside can be asked for (stat)"]
+    if form.root:
+        holds.append("runs as an unused uid without capabilities but reading what Landlock grants")
+    if form.spaces != "none":
+        holds.append("own pid, mount and ipc namespace: the disk is read-only, nothing of the run survives")
+    else:
+        holds.append("descendants are swept when the run ends")
+        lacks.append("multiprocessing locks (/dev/shm is closed)")
+        if not form.root:
+            lacks.append("chmod and utime of the caller's own files outside the scratch folder are not prevented")
+    if not form.private_proc:
+        lacks.append("/proc is reduced to a few files; child processes do not see /proc/self")
+    return WallFacts(name="kernel", guarantees=tuple(holds), lacks=tuple(lacks))

@@ -1,0 +1,226 @@
+"""The supervisor of a run: forked from the gate, it lives until the run ends or the gate lets go, and takes everything with it.
+
+Nothing here returns into the gate's code: both sides of every fork end with ``os._exit`` or exec. The run cannot reach the supervisor:
+it has another uid or Landlock's signal scope against it, and no descriptor of it.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import gc
+import os
+import select
+import signal
+import time
+from typing import NoReturn
+
+from trivet.stage import wall_native as native
+from trivet.stage.wall_child import Launch
+from trivet.stage.wall_limits import tree_usage
+from trivet.stage.wall_sweep import descendants, kill_all
+
+_TICK_S = 0.1
+_STOPPED_S = 2.0
+_CHUNK = 65536
+
+
+def supervise(plan: Launch, life: int, status: int, book: int) -> NoReturn:
+    """Be the supervisor; never returns.
+
+    ``life``: ends when the gate does; ``status``: lines for the gate; ``book``: the output's memory file.
+    """
+    try:
+        gc.disable()
+        os.setsid()
+        for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP, signal.SIGPIPE):
+            signal.signal(number, signal.SIG_IGN)
+        if plan.spaces == "user":
+            _enter_user_namespace(plan)
+        elif plan.spaces == "none":
+            native.prctl(native.PR_SET_CHILD_SUBREAPER, 1)
+        _Supervisor(plan, life, status, book).run()
+    except BaseException as error:  # noqa: BLE001 - whatever happens, do not return into the gate's code
+        _say(status, f"supervisor: {error}".replace("\n", " "))
+    finally:
+        os._exit(0)
+
+
+def _enter_user_namespace(plan: Launch) -> None:
+    """Become the first process of new user, pid and mount namespaces; the process in between only waits."""
+    uid, gid = os.getuid(), os.getgid()
+    native.prctl(native.PR_SET_DUMPABLE, 1)  # else the maps belong to root (a gate that changed its uid without exec)
+    native.unshare(native.CLONE_NEWUSER | native.CLONE_NEWPID | plan.flags)
+    for name, text in (("setgroups", "deny"), ("uid_map", f"{uid} {uid} 1"), ("gid_map", f"{gid} {gid} 1")):
+        fd = os.open(f"/proc/self/{name}", os.O_WRONLY | os.O_CLOEXEC)
+        try:
+            os.write(fd, text.encode())
+        finally:
+            os.close(fd)
+    pid = os.fork()
+    if pid:
+        native.close_all_but(())
+        os.waitpid(pid, 0)
+        os._exit(0)
+    native.prctl(native.PR_SET_PDEATHSIG, signal.SIGKILL)
+
+
+def _say(status: int, line: str) -> None:
+    with contextlib.suppress(OSError):
+        os.write(status, line.encode("utf-8", "replace") + b"\n")
+
+
+class _Supervisor:
+    def __init__(self, plan: Launch, life: int, status: int, book: int) -> None:
+        self.plan, self.life, self.status, self.book = plan, life, status, book
+        self.written = 0
+        self.breach = ""
+        self.main = -1
+        self.result: int | None = None
+        self.stopped_since: float | None = None
+        self.next_walk = 0.0
+
+    def run(self) -> None:
+        """Raise the mounts, start the run, watch it, end it."""
+        plan = self.plan
+        if plan.spaces == "root" and plan.flags:
+            native.unshare(plan.flags)
+        if plan.mounts is not None:
+            plan.mounts()
+        self.out, out_w = os.pipe2(os.O_CLOEXEC)
+        error_r, error_w = os.pipe2(os.O_CLOEXEC)
+        self.main = os.fork()
+        if self.main == 0:
+            _become_the_run(plan, out_w, error_w)
+        group = () if plan.group is None else (plan.group.parent, plan.group.folder)
+        native.close_all_but((self.life, self.status, self.book, self.out, error_r, *group))
+        trouble = os.read(error_r, 4096)
+        os.close(error_r)
+        if trouble:
+            self.end()
+            if plan.group is not None:
+                plan.group.remove()
+            _say(self.status, trouble.decode("utf-8", "replace").replace("\n", " "))
+            return
+        _say(self.status, "running")
+        self.watch()
+        self.end()
+        code = -signal.SIGKILL if self.result is None else self.result
+        if plan.group is not None:
+            self.breach = self.breach or plan.group.breach()
+            plan.group.remove()
+        _say(self.status, f"ended {code} {self.breach}")
+
+    def watch(self) -> None:
+        """Until the run ends, passes a limit, or the gate lets go: collect output, reap orphans, check what rlimits do not bind."""
+        os.set_blocking(self.out, False)
+        fd = os.pidfd_open(self.main)
+        poller = select.poll()
+        poller.register(self.life, 0)
+        poller.register(fd, select.POLLIN)
+        poller.register(self.out, select.POLLIN)
+        open_output = True
+        next_tick = time.monotonic() + _TICK_S
+        while not self.breach:
+            ready = dict(poller.poll(max(0.0, next_tick - time.monotonic()) * 1000))
+            if self.life in ready or fd in ready:
+                break
+            if self.out in ready and open_output and not self.collect():
+                poller.unregister(self.out)
+                open_output = False
+            if time.monotonic() >= next_tick:
+                self.reap()
+                self.check()
+                next_tick = time.monotonic() + _TICK_S
+        os.close(fd)
+
+    def collect(self) -> bool:
+        """Move output to the book; False at its end."""
+        while True:
+            try:
+                got = os.read(self.out, _CHUNK)
+            except BlockingIOError:
+                return True
+            if not got:
+                return False
+            room = self.plan.limits.output_b - self.written
+            os.write(self.book, got[:room])
+            self.written += min(len(got), room)
+            if len(got) > room:
+                self.breach = self.breach or "output"
+                return False
+
+    def reap(self) -> None:
+        """Take the status of everything that has ended."""
+        while True:
+            try:
+                pid, status = os.waitpid(-1, os.WNOHANG)
+            except ChildProcessError:
+                return
+            if pid == 0:
+                return
+            if pid == self.main:
+                self.result = os.waitstatus_to_exitcode(status)
+
+    def check(self) -> None:
+        """Look for what rlimits do not bind: scratch in sum, a stopped run, processes where the kernel does not count."""
+        now = time.monotonic()
+        if self.plan.watched and now >= self.next_walk:
+            if tree_usage(self.plan.watched, most=self.plan.limits.scratch_b) > self.plan.limits.scratch_b:
+                self.breach = "scratch"
+            self.next_walk = now + 5 * (time.monotonic() - now)
+        if self.plan.processes and len(descendants()) > self.plan.processes:
+            self.breach = "processes"
+        if _is_stopped(self.main):
+            self.stopped_since = self.stopped_since or now
+            if now - self.stopped_since > _STOPPED_S:
+                self.breach = "stopped"
+        else:
+            self.stopped_since = None
+
+    def end(self) -> None:
+        """End everything the run started, reap it, and take the last of its output."""
+        self.reap()
+        kill_all(self.reap, namespace=self.plan.spaces != "none")
+        os.set_blocking(self.out, False)
+        self.collect()
+
+
+def _is_stopped(pid: int) -> bool:
+    with contextlib.suppress(OSError):
+        fd = os.open(f"/proc/{pid}/stat", os.O_RDONLY | os.O_CLOEXEC)
+        try:
+            return os.read(fd, 512).rpartition(b")")[2].split()[:1] == [b"T"]
+        finally:
+            os.close(fd)
+    return False
+
+
+def _become_the_run(plan: Launch, output: int, error: int) -> NoReturn:
+    step = "descriptors"
+    try:
+        os.setsid()
+        null = os.open(os.devnull, os.O_RDONLY)
+        os.dup2(null, 0)
+        os.dup2(output, 1)
+        os.dup2(output, 2)
+        native.close_on_exec_from(3)
+        for fd in plan.pass_fds:
+            os.set_inheritable(fd, True)  # noqa: FBT003 - its only form
+        for number in range(1, signal.NSIG):
+            with contextlib.suppress(OSError, ValueError):
+                signal.signal(number, signal.SIG_DFL)
+        signal.pthread_sigmask(signal.SIG_SETMASK, ())
+        step = "cgroup"
+        if plan.group is not None:
+            plan.group.join()
+        step = "folder"
+        os.umask(0o022)
+        os.chdir(plan.cwd)
+        step = "wall"
+        plan.settle()
+        step = "exec"
+        os.execve(plan.argv[0], plan.argv, plan.env)  # noqa: S606
+    except BaseException as trouble:  # noqa: BLE001 - whatever happens, do not return into the gate's code
+        os.write(error, f"{step}: {trouble}".encode("utf-8", "replace"))
+    finally:
+        os._exit(127)
