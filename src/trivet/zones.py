@@ -1,0 +1,106 @@
+"""Zones: what a path is. Decided on the exact bytes of the path; a path in no zone is control (fail closed)."""
+
+from __future__ import annotations
+
+import re
+from functools import lru_cache
+
+from pathspec import GitIgnoreSpec
+
+from trivet.model import Placed, ZonePolicy, text_of
+from trivet.zones_names import CONTROL_NAMES, CONTROL_PLACES, influence_of, is_generated_metadata
+
+_GITLINK = 0o160000
+_HOW = {
+    "oracle": "it is what production code is measured with",
+    "source": "it is what is measured: executed behind the wall, with no say in the result",
+    "proposed": "the advisory lane runs it: reported, never joined",
+    "inert": "",
+    "control": "it may decide how, or whether, production code is measured",
+}
+_PLACES = tuple(pattern for pattern, _ in CONTROL_PLACES)
+_NAMES = tuple(pattern for pattern, _ in CONTROL_NAMES)
+_GLOB = re.compile(rb"[*?\[\\]")
+
+
+@lru_cache(maxsize=256)
+def _spec(patterns: tuple[str, ...]) -> GitIgnoreSpec:
+    return GitIgnoreSpec.from_lines(patterns)
+
+
+def match(patterns: tuple[str, ...], path: bytes | str) -> bool:
+    """Whether gitignore-style patterns match a path; the last pattern that matches decides (``!`` takes a path out again)."""
+    return bool(patterns) and _spec(patterns).match_file(path if isinstance(path, str) else text_of(path))
+
+
+def literal_roots(patterns: tuple[str, ...]) -> tuple[bytes, ...] | None:
+    """Folders and files below which everything lies that the patterns match, or None when that can't be bounded."""
+    roots = set()
+    for pattern in patterns:
+        text = pattern.strip()
+        if not text or text.startswith(("#", "!")):
+            continue
+        raw = text.lstrip("/").encode("utf-8", "surrogateescape")
+        if "/" not in text.rstrip("/"):
+            return None
+        fixed = raw[: found.start()].rpartition(b"/")[0] if (found := _GLOB.search(raw)) else raw.rstrip(b"/")
+        if not fixed:
+            return None
+        roots.add(fixed)
+    return tuple(sorted(roots))
+
+
+class Zones:
+    """The zones of one policy. Pure: names and modes only; what needs other files (links, shadows, keys) is judged elsewhere."""
+
+    def __init__(self, policy: ZonePolicy) -> None:
+        self.policy = policy
+
+    @property
+    def oracle_roots(self) -> tuple[bytes, ...]:
+        """What to list to see the whole oracle zone; ``()`` means everything."""
+        return literal_roots(self.policy.oracle) or ()
+
+    @property
+    def source_roots(self) -> tuple[bytes, ...]:
+        """What to list to see the whole source zone; ``()`` means everything."""
+        return literal_roots(self.policy.source) or ()
+
+    def place(self, path: bytes, mode: int = 0o100644) -> Placed:
+        """The zone of one path. Oracle wins over all, built-in control over source and inert, source over inert."""
+        text = text_of(path)
+        acts = influence_of(text)
+        if match(self.policy.oracle, text):
+            return Placed(zone="oracle", by=_first("zones.oracle", self.policy.oracle, text), influence=acts[1] if acts else _HOW["oracle"])
+        if match(_PLACES, text):
+            return _built_in(CONTROL_PLACES, text)
+        if match(self.policy.control, text):
+            return Placed(zone="control", by=_first("zones.control", self.policy.control, text), influence=_HOW["control"])
+        if mode == _GITLINK:
+            return Placed(zone="control", by="gitlink", influence="its bytes lie in another repository")
+        if match(self.policy.proposed, text):
+            return Placed(zone="proposed", by=_first("zones.proposed", self.policy.proposed, text), influence=_HOW["proposed"])
+        return self._ordinary(text, acts)
+
+    def _ordinary(self, text: str, acts: tuple[str, str] | None) -> Placed:
+        inert = match(self.policy.inert, text)
+        if inert and is_generated_metadata(text) and (acts is None or "egg-info" in acts[0]):
+            return Placed(zone="inert", by=_first("zones.inert", self.policy.inert, text))
+        if match(_NAMES, text):
+            return _built_in(CONTROL_NAMES, text)
+        if acts is not None:
+            return Placed(zone="control", by=f"influence name: {acts[0]}", influence=acts[1])
+        if match(self.policy.source, text):
+            return Placed(zone="source", by=_first("zones.source", self.policy.source, text), influence=_HOW["source"])
+        if inert:
+            return Placed(zone="inert", by=_first("zones.inert", self.policy.inert, text))
+        return Placed(zone="control", by="in no zone", influence=_HOW["control"])
+
+
+def _first(key: str, patterns: tuple[str, ...], text: str) -> str:
+    return f"{key}: {next((pattern for pattern in patterns if match((pattern,), text)), '')}"
+
+
+def _built_in(rows: tuple[tuple[str, str], ...], text: str) -> Placed:
+    pattern, how = next(row for row in rows if match((row[0],), text))
+    return Placed(zone="control", by=f"built-in control list: {pattern}", influence=how)
