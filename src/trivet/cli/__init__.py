@@ -1,47 +1,46 @@
 """The door: argv to a command, its exit status back. Only this room sees argv, the environment and the clock.
 
-A command is one module of this package with ``arguments(parser)`` and ``run(args, door) -> int``; it is imported when it is called,
-so that ``trivet --help`` stays quick.
+A command is one module of this package with ``arguments(parser)`` and ``run(args, door) -> int``; it is imported when it is called.
+``trivet --help`` and ``--version`` import nothing but this file and the table of commands.
 """
 
 from __future__ import annotations
 
-import argparse
-import importlib
 import os
 import sys
 import time
-from dataclasses import dataclass
-from pathlib import Path
-from types import ModuleType
-from typing import NoReturn
 
 from trivet import __version__
 from trivet.cli.table import COMMANDS
 from trivet.errors import TrivetError, UsageError
 
+TYPE_CHECKING = False  # what typing.TYPE_CHECKING is, without the time that importing typing takes
+if TYPE_CHECKING:
+    import argparse
+    from pathlib import Path
+    from types import FrameType, ModuleType
+
 EXIT_STATUSES = "exit status: 0 may merge, 1 blocked, 2 usage or policy error, 3 could not judge (blocked as well)"
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
 class Door:
     """What only the door may know: the one clock reading (seconds since the epoch), the caller's environment and folder."""
 
-    now: float
-    environ: dict[str, str]
-    cwd: Path
+    __slots__ = ("cwd", "environ", "now")
 
-
-class _Parser(argparse.ArgumentParser):
-    def error(self, message: str) -> NoReturn:
-        raise UsageError(message, hint=f"see `{self.prog} --help`")
+    def __init__(self, *, now: float, environ: dict[str, str], cwd: Path) -> None:
+        self.now = now
+        self.environ = environ
+        self.cwd = cwd
 
 
 def main(argv: list[str]) -> int:
     """Run one command; every way out is an exit status, and every message says what, where and what to do."""
-    door = Door(now=time.time(), environ=dict(os.environ), cwd=Path.cwd())  # noqa: TID251 - the one reading
+    if not argv or argv[0] in ("-h", "--help", "-V", "--version"):
+        sys.stdout.write(f"trivet {__version__}\n" if argv and argv[0] in ("-V", "--version") else overview())
+        return 0 if argv else 2
     try:
-        return _dispatch(argv, door)
+        return _dispatch(argv)
     except TrivetError as error:
         tell(error)
         return error.exit_status
@@ -55,13 +54,12 @@ def main(argv: list[str]) -> int:
         return _crashed(error)
 
 
-def _dispatch(argv: list[str], door: Door) -> int:
-    if not argv or argv[0] in ("-h", "--help"):
-        sys.stdout.write(overview())
-        return 0 if argv else 2
-    if argv[0] in ("-V", "--version"):
-        sys.stdout.write(f"trivet {__version__}\n")
-        return 0
+def _dispatch(argv: list[str]) -> int:
+    import signal  # noqa: PLC0415 - not on the way to --help
+    from contextlib import suppress  # noqa: PLC0415
+    from pathlib import Path  # noqa: PLC0415
+
+    door = Door(now=time.time(), environ=dict(os.environ), cwd=Path.cwd())  # noqa: TID251 - the one reading
     name = argv[0]
     if name not in COMMANDS:
         import difflib  # noqa: PLC0415 - only on this path
@@ -69,28 +67,37 @@ def _dispatch(argv: list[str], door: Door) -> int:
         near = difflib.get_close_matches(name, COMMANDS, 1)
         raise UsageError(f"no command {name!r}", hint=f"did you mean {near[0]!r}?" if near else "see `trivet --help`")
     module = load(name)
-    parser = parser_of(name, module)
     try:
-        args = parser.parse_args(argv[1:])
+        args = parser_of(name, module).parse_args(argv[1:])
     except SystemExit as stop:  # --help
         return int(stop.code or 0)
-    return int(module.run(args, door))
+    before = None
+    with suppress(ValueError):  # not the main thread: the caller's business
+        before = signal.signal(signal.SIGTERM, _terminated)
+    try:
+        return int(module.run(args, door))
+    finally:
+        if before is not None:
+            signal.signal(signal.SIGTERM, before)
+
+
+def _terminated(_number: int, _frame: FrameType | None) -> None:
+    """SIGTERM takes the same way out as Ctrl-C: everything that was started is ended, temporary files go."""
+    raise KeyboardInterrupt
 
 
 def load(name: str) -> ModuleType:
     """Import the module of one command."""
+    import importlib  # noqa: PLC0415 - not on the way to --help
+
     return importlib.import_module("trivet.cli." + name.replace("-", "_") + "_command")
 
 
 def parser_of(name: str, module: ModuleType) -> argparse.ArgumentParser:
     """Build the parser of one command."""
-    parser = _Parser(
-        prog=f"trivet {name}",
-        description=module.__doc__,
-        epilog=EXIT_STATUSES,
-        formatter_class=argparse.RawDescriptionHelpFormatter,
-        allow_abbrev=False,
-    )
+    from trivet.cli.parsing import Parser  # noqa: PLC0415 - not on the way to --help
+
+    parser = Parser(name, description=module.__doc__, epilog=EXIT_STATUSES)
     module.arguments(parser)
     return parser
 
@@ -102,18 +109,23 @@ def overview() -> str:
     return (
         "usage: trivet COMMAND [OPTION]...\n\n"
         "The merge gate for patches that coding agents write: three verdicts, joined by AND.\n\n"
-        f"{rows}\n\n  trivet COMMAND --help tells more; trivet --version prints the version.\n{EXIT_STATUSES}\n"
+        f"{rows}\n\n"
+        "A first day: trivet init, then trivet seal, then trivet gate --base main --head BRANCH.\n"
+        "trivet COMMAND --help tells more; trivet --version prints the version.\n"
+        f"{EXIT_STATUSES}\n"
     )
 
 
 def tell(error: TrivetError) -> None:
     """Write one error to standard error: what, where, what to do."""
-    lines = [f"error {error.code}: {error.message}"]
+    from trivet.report import escape  # noqa: PLC0415 - a message can quote a path of the patch
+
+    lines = [f"error {error.code}: {escape.line(error.message)}"]
     if error.where:
-        lines.append(f"    where  {error.where}")
+        lines.append(f"    where  {escape.line(error.where)}")
     lines.append("    so     nothing was judged; the merge stays blocked")
     if error.hint:
-        lines.append(f"    hint   {error.hint}")
+        lines.append(f"    hint   {escape.line(error.hint)}")
     sys.stderr.write("\n".join(lines).encode("utf-8", "backslashreplace").decode() + "\n")
 
 
@@ -130,5 +142,7 @@ def _crashed(error: Exception) -> int:
             where = file.name
     except OSError:
         sys.stderr.write(text)
-    sys.stderr.write(f"error TRV-E99: a defect of trivet: {type(error).__name__}: {error}\n    so     nothing was judged; the merge stays blocked\n    see    {where}\n")
+    what = f"{type(error).__name__}: {error}".encode("utf-8", "backslashreplace").decode()[:500]
+    lines = (f"error TRV-E99: a defect of trivet: {what}", "    so     nothing was judged; the merge stays blocked", f"    see    {where}")
+    sys.stderr.write("\n".join(lines) + "\n")
     return 3

@@ -33,7 +33,9 @@ FACTS: tuple[tuple[str, object], ...] = (
 """Facts that stand before the verdicts, with what is written when nothing is known."""
 LATER_FACTS: tuple[tuple[str, object], ...] = (("replay_key", None), ("run", None), ("advisory", None))
 IDENTITY = ("base", "head", "merge_base", "score_tree", "policy", "replay_key")
-"""Facts that a single verdict file repeats, so that a join can see what belongs together."""
+"""Facts that each verdict file repeats, so that a join can see what belongs together."""
+OWN: dict[LegName, tuple[str, ...]] = {"src-score": ("turned_green", "run"), "oracle-integrity": ("change",), "flake-lease": ()}
+"""Facts that only the file of one leg carries."""
 
 
 def document(decision: Decision) -> Plain:
@@ -51,7 +53,7 @@ def document(decision: Decision) -> Plain:
 
 def leg_document(decision: Decision, verdict: Verdict) -> Plain:
     """The whole of one verdict file, such as ``src_score.json``."""
-    known = {key: plain(decision.facts.get(key)) for key in IDENTITY}
+    known = {key: plain(decision.facts.get(key)) for key in (*IDENTITY, *OWN[verdict.leg])}
     return {"schema": SCHEMA, "tool": tool(), "leg": verdict.leg, **_verdict(verdict), **known}
 
 

@@ -45,7 +45,7 @@ def clear(out: Path, legs: Iterable[LegName] = LEGS) -> None:
         for left in out.glob(f"{_TEMPORARY}*"):
             left.unlink(missing_ok=True)
         for leg in legs:
-            _replace(out / f"{stem(leg)}.txt", b"NOT_RUN\n")
+            replace(out / f"{stem(leg)}.txt", b"NOT_RUN\n")
     except OSError as error:
         raise _unwritable(out, error) from error
 
@@ -77,12 +77,12 @@ def write(decision: Decision, out: Path, *, legs: Iterable[LegName] = LEGS, enve
     try:
         out.mkdir(parents=True, exist_ok=True)
         for name, content in parts.items():
-            _replace(out / name, content)
+            replace(out / name, content)
     except OSError as error:
         for leg in own:
             with suppress(OSError):
                 (out / f"{stem(leg)}.txt").unlink(missing_ok=True)
-                _replace(out / f"{stem(leg)}.txt", b"NOT_RUN\n")
+                replace(out / f"{stem(leg)}.txt", b"NOT_RUN\n")
         raise _unwritable(out, error) from error
     return tuple(out / name for name in parts)
 
@@ -164,7 +164,12 @@ def _bytes(path: Path) -> bytes:
         raise TrivetError(f"cannot be read: {error.strerror}", where=str(path)) from error
 
 
-def _replace(path: Path, content: bytes) -> None:
+def replace(path: Path, content: bytes) -> None:
+    """Write a file under a temporary name beside it, then rename it: a reader sees the old bytes or the new ones.
+
+    Raises:
+        OSError: it could not be written; no temporary file is left.
+    """
     descriptor, name = tempfile.mkstemp(prefix=_TEMPORARY, suffix=".tmp", dir=path.parent)
     try:
         with os.fdopen(descriptor, "wb") as file:

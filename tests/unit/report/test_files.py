@@ -88,14 +88,14 @@ def test_a_job_of_one_leg_writes_its_files_only(tmp_path: Path) -> None:
 
 def test_a_failed_write_leaves_no_pass(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     files.clear(tmp_path)
-    real = files._replace
+    real = files.replace
 
     def full_disk(path: Path, content: bytes) -> None:
         if path.name == "flake_lease.txt" and content == b"PASS\n":
             raise OSError(28, "No space left on device")
         real(path, content)
 
-    monkeypatch.setattr(files, "_replace", full_disk)
+    monkeypatch.setattr(files, "replace", full_disk)
     with pytest.raises(OutputError, match="No space left"):
         files.write(merged(), tmp_path)
     assert {(tmp_path / name).read_text() for name in WORDS} == {"NOT_RUN\n"}

@@ -1,0 +1,112 @@
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+
+from trivet.errors import TrivetError, UsageError
+from trivet.joining import join_folder
+from trivet.legs.join import join
+from trivet.model import LEGS, Decision
+from trivet.report import files
+from unit.report.decisions import FACTS, blocked, merged
+
+
+def written(out: Path, decision: Decision, *legs: str) -> Path:
+    files.write(decision, out, legs=legs or LEGS)  # type: ignore[arg-type]
+    return out
+
+
+def changed(out: Path, leg: str, **values: object) -> None:
+    path = out / f"{leg}.json"
+    path.write_text(json.dumps({**json.loads(path.read_text()), **values}))
+
+
+def test_three_passes_of_one_change_may_merge(tmp_path: Path) -> None:
+    decision = join_folder(written(tmp_path, merged()))
+    assert decision.merge
+    assert decision.facts["run"] == FACTS["run"]
+    assert decision.facts["score_tree"] == "e" * 40
+
+
+def test_one_leg_that_does_not_pass_blocks(tmp_path: Path) -> None:
+    assert not join_folder(written(tmp_path, blocked())).merge
+
+
+@pytest.mark.parametrize("leg", LEGS)
+def test_a_missing_leg_was_not_run(leg: str, tmp_path: Path) -> None:
+    rest = [other for other in LEGS if other != leg]
+    decision = join_folder(written(tmp_path, merged(), *rest))
+    assert not decision.merge
+    assert [verdict.status for verdict in decision.verdicts if verdict.leg == leg] == ["NOT_RUN"]
+
+
+def test_an_interrupted_job_was_not_run(tmp_path: Path) -> None:
+    written(tmp_path, merged())
+    files.clear(tmp_path, legs=("src-score",))
+    assert join_folder(tmp_path).src_score.status == "NOT_RUN"
+
+
+def test_an_empty_folder_is_a_usage_error(tmp_path: Path) -> None:
+    with pytest.raises(UsageError, match="no verdict files"):
+        join_folder(tmp_path)
+
+
+OTHER_FACTS: list[dict[str, object]] = [
+    {"base": {"commit": "9" * 40, "tree": "b" * 40}},
+    {"head": {"commit": "9" * 40, "tree": "d" * 40}},
+    {"policy": {"digest": "9" * 64, "source": "preset verdicts"}},
+    {"tool": {"name": "trivet", "version": "0.0.0"}},
+]
+
+
+@pytest.mark.parametrize("facts", OTHER_FACTS, ids=["base", "head", "policy", "tool"])
+@pytest.mark.parametrize("leg", ["src_score", "oracle_integrity", "flake_lease"])
+def test_verdicts_of_different_changes_are_refused(leg: str, facts: dict[str, object], tmp_path: Path) -> None:
+    written(tmp_path, merged())
+    changed(tmp_path, leg, **facts)
+    with pytest.raises(TrivetError, match="differs"):
+        join_folder(tmp_path)
+
+
+@pytest.mark.parametrize("key", ["base", "head", "policy"])
+def test_a_pass_that_does_not_say_what_it_is_about_is_refused(key: str, tmp_path: Path) -> None:
+    written(tmp_path, merged())
+    changed(tmp_path, "src_score", **{key: None})
+    with pytest.raises(TrivetError, match="without its"):
+        join_folder(tmp_path)
+
+
+def test_a_verdict_of_one_leg_does_not_stand_in_for_another(tmp_path: Path) -> None:
+    written(tmp_path, merged())
+    (tmp_path / "src_score.json").write_bytes((tmp_path / "flake_lease.json").read_bytes())
+    with pytest.raises(TrivetError, match="not the verdict file of src-score"):
+        join_folder(tmp_path)
+
+
+def test_a_word_that_contradicts_its_reasons_is_refused(tmp_path: Path) -> None:
+    written(tmp_path, blocked())
+    (tmp_path / "oracle_integrity.txt").write_text("PASS\n")
+    with pytest.raises(TrivetError, match="says PASS"):
+        join_folder(tmp_path)
+
+
+def test_a_word_of_pass_alone_is_refused(tmp_path: Path) -> None:
+    written(tmp_path, merged())
+    (tmp_path / "src_score.json").unlink()
+    with pytest.raises(TrivetError):
+        join_folder(tmp_path)
+
+
+def test_verdicts_of_an_earlier_head_are_refused_when_the_caller_names_this_one(tmp_path: Path) -> None:
+    written(tmp_path, merged())
+    assert join_folder(tmp_path, base="a" * 40, head="c" * 12).merge
+    with pytest.raises(TrivetError, match="not 123456"):
+        join_folder(tmp_path, head="123456")
+
+
+def test_files_without_facts_cannot_merge(tmp_path: Path) -> None:
+    bare = join(src_score=merged().src_score, oracle_integrity=merged().oracle_integrity, flake_lease=merged().flake_lease)
+    with pytest.raises(TrivetError, match="without its"):
+        join_folder(written(tmp_path, bare))
