@@ -394,6 +394,8 @@ class RunRecord:
     output: str = ""
     environment: tuple[tuple[str, str], ...] = ()
     """Facts the probe saw (interpreter, distributions, platform, clock): names and values of the replay key's environment part."""
+    notes: tuple[Mapping[str, object], ...] = ()
+    """Records of kinds that the runner does not read itself (``control`` and the like), as the probe wrote them."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -411,6 +413,8 @@ class Calibrated:
     split_note: str = ""
     controls: tuple[tuple[str, int], ...] = ()
     """Admitted controls as (kind, line)."""
+    by_source: bool = False
+    """Production code of base itself raised the skip, or threw generated inputs away."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -424,6 +428,11 @@ class Calibration:
     alone: tuple[str, ...] = ()
     environment: tuple[tuple[str, str], ...] = ()
     seconds: float = 0.0
+    signs: tuple[TamperSign, ...] = ()
+    """Signs that base's own run shows: what base does is no sign against a patch."""
+    output: str = ""
+    generated: tuple[str, ...] = ()
+    """Ids of tests with generated inputs (hypothesis)."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

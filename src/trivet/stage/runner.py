@@ -1,0 +1,270 @@
+"""One supervised run: start the probe behind the wall, read its records, end it in bounds."""
+
+from __future__ import annotations
+
+import itertools
+import os
+import secrets
+import selectors
+import shutil
+import signal
+import time
+from collections.abc import Iterable
+from dataclasses import dataclass, field
+from datetime import datetime
+from pathlib import Path
+
+from trivet.errors import ProbeError
+from trivet.model import Isolation, RunEnd, RunRecord, ScorePolicy
+from trivet.probe import wire
+from trivet.stage.records import Fold, ProtocolError
+from trivet.stage.wall import Child, Limits, Reach, Wall, interpreter_reach
+
+PROBE = Path(wire.__file__).resolve().parent
+RUNNER_NEEDS = ("pytest", "_pytest", "pluggy", "iniconfig", "packaging", "exceptiongroup", "tomli", "pygments", "colorama", "typing_extensions")
+"""Top-level modules that pytest itself imports: a project that makes one of them is imported from the scoring tree even by the runner."""
+
+_TICK_S = 0.2
+_GRACE_S = 2.0
+_OUTPUT_KEPT = 20_000
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Variation:
+    """How a run differs from the pinned one: hash seed, seconds added to the clock, order of tests, processor count."""
+
+    hash_seed: int = 0
+    clock_shift_s: float = 0.0
+    order_seed: int | None = None
+    one_cpu: bool = False
+    fold: str = ""
+
+
+PINNED = Variation()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Stand:
+    """A laid tree and what lies where in it.
+
+    ``root`` is absolute. ``source_roots``: folders (absolute) or files of the source zone. ``source_names``: top-level modules that production code
+    brings. ``own_runner``: those of them that the runner needs, as base has them. ``sealed``: further oracle files inside of source roots.
+    """
+
+    root: Path
+    source_roots: tuple[str, ...]
+    source_names: tuple[str, ...]
+    own_runner: tuple[str, ...] = ()
+    sealed: tuple[str, ...] = ()
+
+
+def clock_of(policy: ScorePolicy) -> float | None:
+    """The policy's clock in seconds since the epoch; None is the real clock."""
+    return None if policy.clock == "real" else datetime.fromisoformat(policy.clock.replace("Z", "+00:00")).timestamp()
+
+
+@dataclass(slots=True)
+class Runner:
+    """Runs jobs on one laid tree.
+
+    Args:
+        stand: the tree.
+        policy: limits, clock, seeds.
+        wall: what holds the run in.
+        python: the project's interpreter (absolute).
+        scratch: an existing folder of ours; each run gets a fresh folder below it.
+        preload: a library that freezes the clock (libfaketime), where the interpreter has no time-machine; None without.
+    """
+
+    stand: Stand
+    policy: ScorePolicy
+    wall: Wall
+    python: Path
+    scratch: Path
+    preload: Path | None = None
+    _count: itertools.count[int] = field(default_factory=itertools.count)
+
+    def job(self, files: Iterable[str], *, variation: Variation = PINNED, **fields: object) -> wire.Job:
+        """A job for these sealed files with all pinned values filled in; ``fields`` override those of ``wire.Job``."""
+        clock = clock_of(self.policy)
+        values: dict[str, object] = {
+            "clock": None if clock is None else clock + variation.clock_shift_s,
+            "clock_asked": self.policy.clock_asked,
+            "clock_from": "preload" if self.preload and clock is not None else "",
+            "seed": self.policy.seed,
+            "order_seed": variation.order_seed,
+            "drop": [row.id for row in self.policy.exclude],
+            "source_roots": list(self.stand.source_roots),
+            "source_names": list(self.stand.source_names),
+            "own_runner": list(self.stand.own_runner),
+            "sealed": list(self.stand.sealed),
+            "test_timeout_s": self.policy.test_timeout_s,
+            **fields,
+        }
+        root = str(self.stand.root)
+        paths = [os.path.normpath(self.stand.root / path) for path in self.policy.paths]
+        job = wire.Job(root=root, files=list(files), paths=paths, nonce=secrets.token_hex(16))
+        for name, value in values.items():
+            setattr(job, name, value)
+        return job
+
+    def run(self, job: wire.Job, *, variation: Variation = PINNED, pass_fds: tuple[int, ...] = ()) -> RunRecord:
+        """Run one job to its end or to a limit; nothing that it started lives on.
+
+        Raises:
+            ProbeError: the interpreter cannot be started at all.
+        """
+        folder = self.scratch / f"run-{os.getpid()}-{next(self._count)}{variation.fold}"
+        (folder / "home").mkdir(parents=True)
+        (folder / "tmp").mkdir()
+        job.scratch = str(folder)
+        try:
+            return self._run(job, folder, variation, pass_fds)
+        finally:
+            shutil.rmtree(folder, ignore_errors=True)
+
+    def environment(self, folder: Path, job: wire.Job, variation: Variation = PINNED) -> dict[str, str]:
+        """The whole environment of a run, built from nothing."""
+        clock = clock_of(self.policy)
+        values = {
+            "PATH": os.pathsep.join((str(self.python.parent), "/usr/local/bin", "/usr/bin", "/bin")),
+            "HOME": str(folder / "home"),
+            "TMPDIR": str(folder / "tmp"),
+            "LANG": "C.UTF-8",
+            "TZ": "UTC",
+            "PYTHONHASHSEED": str(variation.hash_seed),
+            "PYTHONDONTWRITEBYTECODE": "1",
+            "SOURCE_DATE_EPOCH": str(int(clock if clock is not None else self.policy.seed)),
+            **dict(self.policy.env),
+        }
+        if job.clock_from == "preload" and job.clock is not None:
+            values["FAKETIME"] = datetime.fromtimestamp(job.clock).astimezone().strftime("@%Y-%m-%d %H:%M:%S")
+            values["FAKETIME_DONT_FAKE_MONOTONIC"] = values["DONT_FAKE_MONOTONIC"] = "1"
+        return values
+
+    def limits(self) -> Limits:
+        """The policy's limits in the wall's words."""
+        policy = self.policy
+        return Limits(memory_b=policy.memory_b, processes=policy.processes, output_b=policy.output_b, scratch_b=policy.scratch_b)
+
+    def _run(self, job: wire.Job, folder: Path, variation: Variation, pass_fds: tuple[int, ...]) -> RunRecord:
+        job_fd = os.memfd_create("job", 0)
+        reader, writer = os.pipe()
+        try:
+            os.write(job_fd, wire.dump_job(job))
+            os.lseek(job_fd, 0, os.SEEK_SET)
+            argv = [str(self.python), "-s", str(PROBE / "__main__.py"), str(job_fd), str(writer)]
+            if variation.one_cpu and shutil.which("taskset"):
+                argv[0:0] = [shutil.which("taskset") or "taskset", "-c", "0"]
+            reach = Reach(read=(self.stand.root, PROBE, *interpreter_reach(self.python)), write=(folder,))
+            began = time.monotonic()
+            try:
+                child = self.wall.start(
+                    argv, cwd=self.stand.root, env=self.environment(folder, job, variation), reach=reach, limits=self.limits(),
+                    pass_fds=(job_fd, writer, *pass_fds), preload=self.preload if job.clock_from == "preload" else None,
+                )
+            except OSError as error:
+                raise ProbeError(f"{self.python} cannot be started: {error.strerror}", where="score.python", hint="Name the project's interpreter.") from error
+            os.close(writer)
+            writer = -1
+            fold = Fold(job.nonce)
+            try:
+                end = _Watchman(child, reader, fold, job, self.policy.timeout_s).watch()
+            finally:
+                child.close()
+            output = child.output.decode("utf-8", "replace")
+            isolation: Isolation = "split" if job.isolation == "split" else "shared"
+            return fold.record(
+                isolation=isolation, end=end, seconds=time.monotonic() - began, output=output[-_OUTPUT_KEPT:], lifted=tuple(job.lift)
+            )
+        finally:
+            for fd in (job_fd, reader, writer):
+                if fd >= 0:
+                    os.close(fd)
+
+
+class _Watchman:
+    """Reads records until the run is over, one way or another."""
+
+    def __init__(self, child: Child, reader: int, fold: Fold, job: wire.Job, timeout_s: float) -> None:
+        self.child, self.reader, self.fold = child, reader, fold
+        self.test_s = job.test_timeout_s
+        self.total_s = timeout_s
+        os.set_blocking(reader, False)
+
+    def watch(self) -> RunEnd:
+        """Read to the end; returns how it came."""
+        began = self.since = time.monotonic()
+        current = ""
+        with selectors.DefaultSelector() as selector:
+            selector.register(self.reader, selectors.EVENT_READ)
+            while True:
+                selector.select(_TICK_S)
+                try:
+                    open_ = self._read()
+                except ProtocolError as error:
+                    return RunEnd(how="protocol", detail=str(error), test=self.fold.current)
+                now = time.monotonic()
+                if self.fold.closed:
+                    return self._closed()
+                if self.fold.current != current:
+                    current, self.since = self.fold.current, now
+                if self.child.breach:
+                    return RunEnd(how="limit", limit=self.child.breach, detail=self.child.breach, test=current)
+                status = self.child.poll()
+                if status is not None:
+                    return self._ended(status, current)
+                late = self._late(began, now, current)
+                if late is not None:
+                    return late
+                if not open_:
+                    time.sleep(0.01)  # the descriptor is closed, the process lives on: wait for its end or a limit
+
+    def _late(self, began: float, now: float, current: str) -> RunEnd | None:
+        if current and now - self.since > self.test_s:
+            return RunEnd(how="timeout", limit="test_timeout_s", detail=f"a test ran longer than {self.test_s:g} s", test=current)
+        if not current and now - self.since > max(2 * self.test_s, 30.0):
+            what = "collection" if self.fold.collecting else "the time between two tests"
+            return RunEnd(how="timeout", limit="test_timeout_s", detail=f"{what} took longer than {max(2 * self.test_s, 30.0):g} s")
+        if now - began > self.total_s:
+            return RunEnd(how="timeout", limit="timeout_s", detail=f"the run took longer than {self.total_s:g} s", test=current)
+        return None
+
+    def _read(self) -> bool:
+        while True:
+            try:
+                data = os.read(self.reader, 1 << 16)
+            except BlockingIOError:
+                return True
+            if not data:
+                return False
+            self.fold.feed(data)
+
+    def _closed(self) -> RunEnd:
+        """The closing message has come: nothing may follow it."""
+        self.child.wait(_GRACE_S)
+        try:
+            self._read()
+        except ProtocolError as error:
+            return RunEnd(how="protocol", detail=str(error))
+        if self.fold.refused:
+            return RunEnd(how="refused", detail=self.fold.refused)
+        return RunEnd(how="closed", detail=self.fold.internal)
+
+    def _ended(self, status: int, current: str) -> RunEnd:
+        try:
+            self._read()
+        except ProtocolError as error:
+            return RunEnd(how="protocol", detail=str(error), test=self.fold.current)
+        if self.fold.closed:
+            return self._closed()
+        current = self.fold.current or current
+        if self.child.breach:
+            return RunEnd(how="limit", limit=self.child.breach, detail=self.child.breach, test=current)
+        if status < 0:
+            try:
+                name = signal.Signals(-status).name
+            except ValueError:
+                name = f"signal {-status}"
+            return RunEnd(how="signal", detail=name, test=current)
+        return RunEnd(how="exit", detail=f"exit status {status}", test=current)
