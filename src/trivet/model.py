@@ -462,6 +462,17 @@ class ScoreEvidence:
     conflicts: tuple[str, ...] = ()
     refused: str = ""
     wall: WallFacts | None = None
+    fresh: tuple[RunRecord, ...] = ()
+    """Generated tests on inputs from ``fresh_seed``, which the patch could not know."""
+    fresh_base: tuple[RunRecord, ...] = ()
+    """The same inputs on base, asked only where ``fresh`` is red: what fails there as well is no doing of the patch."""
+    varied_base: tuple[RunRecord, ...] = ()
+    """The varied run on base, asked only where ``varied`` differs."""
+    fresh_seed: int = 0
+    files: tuple[str, ...] = ()
+    """The sealed test files that had to run, in manifest order."""
+    replay: tuple[tuple[str, str], ...] = ()
+    """Facts of the replay key that the walk knows: interpreter, environment, seeds, clock, wall."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -89,6 +89,9 @@ class Watch:
         ids = [item.nodeid for item in session.items]
         for start in range(0, len(ids), SLICE):
             self.emit("collected", ids=ids[start:start + SLICE])
+        generated = [item.nodeid for item in session.items if examples.given(getattr(item, "obj", None))]
+        for start in range(0, len(generated), SLICE):
+            self.emit("generated", ids=generated[start:start + SLICE])
 
     def pytest_internalerror(self, excinfo):
         """The runner itself broke."""
@@ -115,9 +118,10 @@ class Watch:
     @pytest.hookimpl(hookwrapper=True, tryfirst=True)
     def pytest_runtest_makereport(self, item, call):
         """Keep what a phase really raised until its report is published."""
+        raised = call.excinfo  # pytest replaces a SkipTest by a skip of its own, which would hide who raised it
         outcome = yield
         report = outcome.get_result()
-        self.pending[(report.nodeid, report.when)] = self._facts(item, call, report)
+        self.pending[(report.nodeid, report.when)] = self._facts(item, call, report, raised)
 
     @pytest.hookimpl(tryfirst=True)
     def pytest_runtest_logreport(self, report):
@@ -135,7 +139,7 @@ class Watch:
         """A test is over."""
         self.emit("done", id=nodeid)
 
-    def _facts(self, item, call, report):
+    def _facts(self, item, call, report, raised):
         out = report.outcome
         if hasattr(report, "wasxfail"):
             out = {"skipped": "xfailed", "passed": "xpassed"}.get(out, out)
@@ -145,7 +149,7 @@ class Watch:
             self.emit("sign", kind="report", detail=f"{report.nodeid} ({call.when}) raised {brief(error, 200)} and was reported as {out}", blocking=True)
             out = "failed"
         if out in ("skipped", "xfailed"):
-            facts.update(self._skip(item, call, report, error, out))
+            facts.update(self._skip(item, report, error, raised, out))
         elif out == "failed":
             facts["fail"] = self._failure(report, call, error)
         if call.when == "call":
@@ -155,8 +159,8 @@ class Watch:
         facts["out"] = out
         return facts
 
-    def _skip(self, item, call, report, error, out):
-        traceback = self.skip_tracebacks.pop(item.nodeid, None) or (call.excinfo.tb if call.excinfo is not None else None)
+    def _skip(self, item, report, error, raised, out):
+        traceback = self.skip_tracebacks.pop(item.nodeid, None) or (raised.tb if raised is not None else None)
         reason = str(getattr(report, "wasxfail", "")) if out == "xfailed" else self._reason(report, error)
         by_source = self.places.raised_by_source(traceback) and (out == "skipped" or isinstance(error, outcomes.XFailed))
         env = False

@@ -7,6 +7,8 @@ Each record has ``n`` (the nonce of the job), ``i`` (a running number from 0) an
 ``env``            facts about the environment: name to value
 ``refused``        ``text``: the interpreter or its pytest cannot run the job
 ``collected``      ``ids``: a slice of the node ids, in collection order
+``generated``      ``ids``: a slice of the ids of tests with generated inputs
+``internal``       ``text``: the runner itself broke, or was left by an exception
 ``collect_error``  ``file``, ``text``: a sealed file could not be collected
 ``collect_skip``   ``file``, ``reason``, ``env``, ``src``: a whole file was skipped
 ``begin``          ``id``: a test starts
