@@ -169,7 +169,9 @@ def _against(result: TestResult, test: Calibrated | None) -> Iterator[tuple[Find
     if result.by_source and (test is None or not test.by_source):
         message = f"{result.id} was {word} by production code: {result.reason or 'no reason given'}"
         yield _finding("TRV202", message, file), "missing"
-    elif test is not None and test.outcome not in ("skipped", "xfailed") and not (result.outcome == "xfailed" and test.outcome == "xpassed"):
+    elif (
+        test is not None and test.outcome not in ("skipped", "xfailed") and not (result.outcome == "xfailed" and test.outcome == "xpassed")
+    ):
         where = "runs" if test.outcome in _GREEN else "runs (red)"
         yield _finding("TRV202", f"{result.id} was {word}, but base {where} it: {result.reason or 'no reason given'}", file), "missing"
 
@@ -210,7 +212,9 @@ def _rerun_findings(evidence: ScoreEvidence) -> Iterator[tuple[Finding, Cause]]:
         other = _outcomes(again)
         changed = sorted(name for name in first.keys() | other.keys() if first.get(name) != other.get(name))
         for name in changed[:20]:
-            message = f"{name} was {first.get(name, 'absent')} in run 1 and {other.get(name, 'absent')} in run {number}, under one replay key"
+            message = (
+                f"{name} was {first.get(name, 'absent')} in run 1 and {other.get(name, 'absent')} in run {number}, under one replay key"
+            )
             yield _finding("TRV206", message, _file(name)), "environment"
         for name, value in sorted({pair for run in again for pair in run.environment}):
             if facts.get(name, value) != value:

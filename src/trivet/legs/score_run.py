@@ -20,28 +20,14 @@ def _finding(rule: str, message: str, file: str = "", *, level: Level = "error",
 
 def end_findings(run: RunRecord, calibration: Calibration) -> Iterator[tuple[Finding, Cause]]:
     """What is wrong with the way a run ended, its signs, and where its modules came from."""
-    end = run.end
-    during = f" while {end.test} ran" if end.test else ""
-    file = end.test.split("::", 1)[0]
-    last = run.output.strip().splitlines()[-1:]
-    said = f" (last output: {last[0][:200]})" if last else ""
-    if end.how == "closed" and end.detail:
-        yield _finding("TRV208", f"the runner stopped early: {end.detail}", file), "missing"
-    elif end.how == "closed" and not run.collected and not run.errors:
+    if run.end.how != "closed":
+        yield _broken_end(run)
+    elif run.end.detail:
+        yield _finding("TRV208", f"the runner stopped early: {run.end.detail}", _file(run.end.test)), "missing"
+    elif not run.collected and not run.errors and not run.results:
+        last = run.output.strip().splitlines()[-1:]
+        said = f" (last output: {last[0][:200]})" if last else ""
         yield _finding("TRV202", f"no sealed test was collected{said}"), "missing"
-    elif end.how == "exit":
-        yield _finding("TRV208", f"the process ended by itself with {end.detail}{during}", file), "missing"
-    elif end.how == "signal" and end.detail in _LIMIT_SIGNALS:
-        yield _finding("TRV205", f"the limit on {_LIMIT_SIGNALS[end.detail]} was passed{during}", file), "limit"
-    elif end.how == "signal":
-        yield _finding("TRV208", f"the process was ended by {end.detail}{during}", file), "missing"
-    elif end.how in ("timeout", "limit"):
-        name = _WORDS.get(end.limit, end.limit)
-        yield _finding("TRV205", f"{end.detail if end.how == 'timeout' else f'the limit {name} was passed'}{during}", file), "limit"
-    elif end.how == "protocol":
-        yield _finding("TRV204", f"the record stream was disturbed: {end.detail}{during}", file), "tamper"
-    elif end.how == "refused":
-        yield _finding("TRV208", f"the runner cannot start on this production code: {end.detail}"), "property"
     shown = {(sign.kind, sign.detail) for sign in calibration.signs}
     for sign in run.signs:
         blocking = sign.blocking and (sign.kind, sign.detail) not in shown
@@ -50,6 +36,29 @@ def end_findings(run: RunRecord, calibration: Calibration) -> Iterator[tuple[Fin
         if name.startswith("origin:"):
             module = name.removeprefix("origin:")
             yield _finding("TRV202", f"the sealed tests import {module} from {value}, not from the scoring tree"), "missing"
+
+
+def _broken_end(run: RunRecord) -> tuple[Finding, Cause]:
+    end = run.end
+    during = f" while {end.test} ran" if end.test else ""
+    name = _WORDS.get(end.limit, end.limit)
+    limit = _LIMIT_SIGNALS.get(end.detail)
+    rows: dict[str, tuple[str, str, Cause]] = {
+        "exit": ("TRV208", f"the process ended by itself with {end.detail}", "missing"),
+        "signal": ("TRV208", f"the process was ended by {end.detail}", "missing"),
+        "timeout": ("TRV205", end.detail, "limit"),
+        "limit": ("TRV205", f"the limit {name} was passed", "limit"),
+        "protocol": ("TRV204", f"the record stream was disturbed: {end.detail}", "tamper"),
+        "refused": ("TRV208", f"the runner cannot start on this production code: {end.detail}", "property"),
+    }
+    rule, message, cause = rows[end.how]
+    if end.how == "signal" and limit:
+        rule, message, cause = "TRV205", f"the limit on {limit} was passed", "limit"
+    return _finding(rule, message + during, _file(end.test)), cause
+
+
+def _file(name: str) -> str:
+    return name.split("::", 1)[0]
 
 
 def outside_findings(evidence: ScoreEvidence, calibration: Calibration) -> Iterator[tuple[Finding, Cause]]:
@@ -61,7 +70,11 @@ def outside_findings(evidence: ScoreEvidence, calibration: Calibration) -> Itera
 
 def _control_findings(evidence: ScoreEvidence) -> Iterator[tuple[Finding, Cause]]:
     words = {
-        "passed": "passed", "elsewhere": "failed at another place", "skipped": "was skipped", "missing": "did not run", "timeout": "did not end in time",
+        "passed": "passed",
+        "elsewhere": "failed at another place",
+        "skipped": "was skipped",
+        "missing": "did not run",
+        "timeout": "did not end in time",
     }
     for control in evidence.controls:
         if control.outcome != "red":
@@ -89,7 +102,10 @@ def _varied_findings(evidence: ScoreEvidence) -> Iterator[tuple[Finding, Cause]]
         what = f": {result.failure.type}: {' '.join(result.failure.message.split())[:200]}" if result is not None and result.failure else ""
         message = f"{name} passes in the pinned run and is {how} under another clock, hash seed, order and processor count{what}"
         known = name in base or (bool(evidence.varied_base) and result is None and name not in on_base)
-        yield _finding("TRV211", message + (" (as on base)" if known else ""), name.split("::", 1)[0], level="note" if known else "error"), "tamper"
+        yield (
+            _finding("TRV211", message + (" (as on base)" if known else ""), name.split("::", 1)[0], level="note" if known else "error"),
+            "tamper",
+        )
 
 
 def _fresh_findings(evidence: ScoreEvidence, calibration: Calibration) -> Iterator[tuple[Finding, Cause]]:

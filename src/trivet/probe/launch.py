@@ -12,8 +12,13 @@ import sys
 RUNNER = ("pytest", "_pytest", "pluggy", "iniconfig", "packaging", "exceptiongroup", "tomli", "pygments", "colorama", "typing_extensions")
 
 CONFIGS = (
-    ("pytest.toml", b""), (".pytest.toml", b""), ("pytest.ini", b""), (".pytest.ini", b""),
-    ("pyproject.toml", b"[tool.pytest"), ("tox.ini", b"[pytest]"), ("setup.cfg", b"[tool:pytest]"),
+    ("pytest.toml", b""),
+    (".pytest.toml", b""),
+    ("pytest.ini", b""),
+    (".pytest.ini", b""),
+    ("pyproject.toml", b"[tool.pytest"),
+    ("tox.ini", b"[pytest]"),
+    ("setup.cfg", b"[tool:pytest]"),
 )
 
 
@@ -53,9 +58,16 @@ def open_paths(job):
 def arguments(job):
     """The command line for pytest."""
     args = [
-        "-q", "--rootdir", job.root, "--tb=short", "--color=no", "--no-header",
-        "-o", "cache_dir=" + os.path.join(job.scratch or os.environ.get("TMPDIR", "/tmp"), "pytest-cache"),
-        "--maxfail=0", "--continue-on-collection-errors",
+        "-q",
+        "--rootdir",
+        job.root,
+        "--tb=short",
+        "--color=no",
+        "--no-header",
+        "-o",
+        "cache_dir=" + os.path.join(job.scratch or os.environ.get("TMPDIR", "/tmp"), "pytest-cache"),
+        "--maxfail=0",
+        "--continue-on-collection-errors",
     ]
     if not has_config(job):
         args += ["-c", os.path.join(os.path.dirname(os.path.abspath(__file__)), "empty.ini")]

@@ -26,7 +26,9 @@ class Places:
         self.sealed = {os.path.join(job.root, name) for name in [*job.files, *job.sealed]}
         self.names = set(job.source_names)
         paths = sysconfig.get_paths()
-        self.library = tuple({paths[key].rstrip(os.sep) + os.sep for key in ("stdlib", "platstdlib", "purelib", "platlib") if paths.get(key)})
+        self.library = tuple(
+            {paths[key].rstrip(os.sep) + os.sep for key in ("stdlib", "platstdlib", "purelib", "platlib") if paths.get(key)}
+        )
 
     def of(self, filename, names):
         """``sealed``, ``source``, ``library`` or ``made`` (code that has no file) for a code object's file and its globals."""
@@ -59,7 +61,7 @@ class Places:
         found = ("", 0)
         for place, file, line in self.walk(tb):
             if place == "sealed":
-                found = (file[len(self.root):], line)
+                found = (file[len(self.root) :], line)
         return found
 
     def caller_is_source(self, frame):
@@ -133,7 +135,12 @@ def _is_environment(node, names, depth):
         return True
     if depth:
         for inner in ast.walk(node):
-            if isinstance(inner, ast.Name) and inner.id in names and names[inner.id] is not node and _is_environment(names[inner.id], names, depth - 1):
+            if (
+                isinstance(inner, ast.Name)
+                and inner.id in names
+                and names[inner.id] is not node
+                and _is_environment(names[inner.id], names, depth - 1)
+            ):
                 return True
             if isinstance(inner, ast.Constant) and isinstance(inner.value, str) and ENVIRONMENT.search(inner.value):
                 return True

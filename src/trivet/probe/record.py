@@ -34,7 +34,7 @@ class Recorder:
             self._number += 1
             view = memoryview(line)
             while view:
-                view = view[_write(self._fd, view):]
+                view = view[_write(self._fd, view) :]
 
     def close(self):
         """Write the closing message and end the process, without exit handlers of the code under test."""

@@ -37,7 +37,14 @@ class Watch:
     @pytest.hookimpl(tryfirst=True)
     def pytest_configure(self, config):
         """Switch off what stops early or spreads over processes, whatever ``addopts`` says."""
-        for name, value in (("stepwise", False), ("lf", False), ("failedfirst", False), ("maxfail", 0), ("exitfirst", False), ("collectonly", False)):
+        for name, value in (
+            ("stepwise", False),
+            ("lf", False),
+            ("failedfirst", False),
+            ("maxfail", 0),
+            ("exitfirst", False),
+            ("collectonly", False),
+        ):
             if hasattr(config.option, name):
                 setattr(config.option, name, value)
 
@@ -61,7 +68,10 @@ class Watch:
             reason = self._reason(report, error)
             file, line = self.places.sealed_line(traceback)
             self.emit(
-                "collect_skip", file=collector.nodeid, reason=reason, src=self.places.raised_by_source(traceback),
+                "collect_skip",
+                file=collector.nodeid,
+                reason=reason,
+                src=self.places.raised_by_source(traceback),
                 env="could not import" in reason or speaks_of_environment(reason, self.job.root, file or collector.nodeid, line),
             )
             return
@@ -88,10 +98,10 @@ class Watch:
         """Tell the ids that will run."""
         ids = [item.nodeid for item in session.items]
         for start in range(0, len(ids), SLICE):
-            self.emit("collected", ids=ids[start:start + SLICE])
+            self.emit("collected", ids=ids[start : start + SLICE])
         generated = [item.nodeid for item in session.items if examples.given(getattr(item, "obj", None))]
         for start in range(0, len(generated), SLICE):
-            self.emit("generated", ids=generated[start:start + SLICE])
+            self.emit("generated", ids=generated[start : start + SLICE])
 
     def pytest_internalerror(self, excinfo):
         """The runner itself broke."""
@@ -146,7 +156,12 @@ class Watch:
         facts = {"s": round(call.duration, 6)}
         error = call.excinfo.value if call.excinfo is not None else None
         if error is not None and out in ("passed", "xpassed"):
-            self.emit("sign", kind="report", detail=f"{report.nodeid} ({call.when}) raised {brief(error, 200)} and was reported as {out}", blocking=True)
+            self.emit(
+                "sign",
+                kind="report",
+                detail=f"{report.nodeid} ({call.when}) raised {brief(error, 200)} and was reported as {out}",
+                blocking=True,
+            )
             out = "failed"
         if out in ("skipped", "xfailed"):
             facts.update(self._skip(item, report, error, raised, out))
@@ -170,7 +185,9 @@ class Watch:
             own = item.nodeid.split("::")[0]
             marked = not file
             if not (marked and self._unconditional(item)):
-                env = speaks_of_environment(reason, self.job.root, file or own, line or -1, function.co_firstlineno if marked and function else 0)
+                env = speaks_of_environment(
+                    reason, self.job.root, file or own, line or -1, function.co_firstlineno if marked and function else 0
+                )
         return {"reason": reason[:600], "src": by_source, "env": env}
 
     @staticmethod
@@ -184,7 +201,7 @@ class Watch:
             return message[:600]
         longrepr = report.longrepr
         text = longrepr[2] if isinstance(longrepr, tuple) and len(longrepr) == 3 else str(longrepr)
-        return text[len("Skipped: "):][:600] if text.startswith("Skipped: ") else text[:600]
+        return text[len("Skipped: ") :][:600] if text.startswith("Skipped: ") else text[:600]
 
     def _failure(self, report, call, error):
         if error is None:

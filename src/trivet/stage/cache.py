@@ -1,7 +1,7 @@
 """Records by content: what ran once under one key need not run again.
 
-A key names everything that the value depends on. Entries are files that appear whole or not at all. A cache that cannot be trusted or used is
-no cache; it never stops a judgement.
+A key names everything that the value depends on. Entries are files that appear whole or not at all. A cache that cannot be trusted or
+used is no cache; it never stops a judgement.
 """
 
 from __future__ import annotations
@@ -34,7 +34,8 @@ def build_digest() -> str:
     """What of trivet itself a record depends on: its version and the bytes of the probe and of the stage."""
     digest = hashlib.sha256(__version__.encode())
     probe = Path(wire.__file__).resolve().parent
-    for file in sorted([*probe.glob("*.py"), *(probe.parent / "stage").glob("*.py"), probe.parent / "scoring.py", probe.parent / "model.py"]):
+    files = [*probe.glob("*.py"), *(probe.parent / "stage").glob("*.py"), probe.parent / "scoring.py", probe.parent / "model.py"]
+    for file in sorted(files):
         with contextlib.suppress(OSError):
             digest.update(file.name.encode() + b"\0" + file.read_bytes())
     return digest.hexdigest()

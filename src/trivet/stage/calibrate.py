@@ -19,8 +19,8 @@ def calibrate(runner: Runner, tests: Sequence[str]) -> Calibration:
         tests: the sealed test files in manifest order.
 
     Raises:
-        ProbeError: the interpreter or its pytest cannot run at all. A project that the runner itself needs is an exception: its broken base is
-            a red base, not a broken host.
+        ProbeError: the interpreter or its pytest cannot run at all. A project that the runner itself needs is an exception: its
+            broken base is a red base, not a broken host.
     """
     record = runner.run(runner.job(tests))
     check_startable(record, own_runner=bool(runner.stand.own_runner))
@@ -32,17 +32,20 @@ def check_startable(record: RunRecord, *, own_runner: bool) -> None:
     if record.end.how == "refused" and not own_runner:
         missing = "No module named 'pytest'" in record.end.detail
         raise ProbeError(
-            record.end.detail, where="score.python",
+            record.end.detail,
+            where="score.python",
             hint="Install pytest and the project's test requirements into that interpreter's environment." if missing else "",
         )
     started = any(name == "python" for name, _ in record.environment)
     if not started and record.end.how in ("exit", "signal", "protocol"):
         last = record.output.strip().splitlines()[-1:] or [record.end.detail]
-        raise ProbeError(f"the project's interpreter does not start behind the wall: {last[0][:300]}", where="score.python", hint="`trivet doctor` says more.")
+        message = f"the project's interpreter does not start behind the wall: {last[0][:300]}"
+        raise ProbeError(message, where="score.python", hint="`trivet doctor` says more.")
     elsewhere = [(name.removeprefix("origin:"), value) for name, value in record.environment if name.startswith("origin:")]
     for name, path in elsewhere:
         raise ProbeError(
-            f"the sealed tests import {name} from {path}, not from the scoring tree", where="score.paths",
+            f"the sealed tests import {name} from {path}, not from the scoring tree",
+            where="score.paths",
             hint=f"An owner adds the folder that holds {name} to score.paths in trivet.toml.",
         )
 
@@ -56,8 +59,14 @@ def calibration_of(record: RunRecord) -> Calibration:
     tests = [_calibrated(result) for result in results.values()]
     tests += [Calibrated(id=name, file=name.split("::")[0], outcome="error", seconds=0.0, failure=_NOT_REACHED) for name in unseen]
     return Calibration(
-        tests=tuple(tests), errors=record.errors, end=record.end, environment=record.environment, seconds=record.seconds, signs=record.signs,
-        output=record.output[-4000:], generated=generated_in(record),
+        tests=tuple(tests),
+        errors=record.errors,
+        end=record.end,
+        environment=record.environment,
+        seconds=record.seconds,
+        signs=record.signs,
+        output=record.output[-4000:],
+        generated=generated_in(record),
     )
 
 
@@ -73,6 +82,12 @@ def generated_in(record: RunRecord) -> tuple[str, ...]:
 
 def _calibrated(result: TestResult) -> Calibrated:
     return Calibrated(
-        id=result.id, file=result.file, outcome=result.outcome, seconds=result.seconds, reason=result.reason, env_skip=result.env_skip,
-        failure=result.failure, by_source=result.by_source,
+        id=result.id,
+        file=result.file,
+        outcome=result.outcome,
+        seconds=result.seconds,
+        reason=result.reason,
+        env_skip=result.env_skip,
+        failure=result.failure,
+        by_source=result.by_source,
     )

@@ -1,12 +1,12 @@
 """Records of the probe, read strictly and folded into a ``RunRecord``.
 
-Nothing here believes what a run says of itself as a whole: a test has passed only if setup, call and teardown each said so, and a run is closed
-only if its closing message came last and its number fits.
+Nothing here believes what a run says of itself as a whole: a test has passed only if setup, call and teardown each said so, and a run
+is closed only if its closing message came last and its number fits.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 
 from trivet.model import Failure, Isolation, Outcome, RunEnd, RunRecord, TamperSign, TestResult
@@ -57,6 +57,21 @@ class Fold:
         self._signs: list[TamperSign] = []
         self._facts: dict[str, str] = {}
         self._notes: list[Mapping[str, object]] = []
+        self._readers: dict[str, Callable[[dict[str, object]], None]] = {
+            "begin": self._begin,
+            "phase": self._full_phase,
+            "sub": self._subtest,
+            "done": self._done,
+            "collected": self._collected,
+            "collect_error": self._error,
+            "collect_skip": self._skip_file,
+            "sign": self._sign,
+            "start": self._fact,
+            "env": self._fact,
+            "refused": self._refused,
+            "internal": self._internal,
+            "end": self._end,
+        }
 
     def feed(self, data: bytes) -> None:
         """Take bytes; raises ``ProtocolError`` at the first that do not belong there."""
@@ -87,39 +102,53 @@ class Fold:
             raise ProtocolError(f"a malformed record of kind {record['k']}") from error
 
     def _take(self, kind: str, record: dict[str, object]) -> None:
-        match kind:
-            case "begin":
-                self.collecting = False
-                self.current = str(record["id"])
-                self._tests.setdefault(self.current, _Open())
-            case "phase" | "sub":
-                self._phase(kind, record)
-            case "done":
-                self._tests[str(record["id"])].done = True
-                self.current = ""
-            case "collected":
-                self.collecting = False
-                self.collected += [str(i) for i in _list(record["ids"])]
-            case "collect_error":
-                self._errors.append((str(record["file"]), str(record["text"])[:_KEPT]))
-            case "collect_skip":
-                self._skip_file(record)
-            case "sign":
-                self._signs.append(TamperSign(kind=str(record["kind"]), detail=str(record["detail"])[:_KEPT], blocking=record["blocking"] is True))
-            case "start" | "env":
-                self.started = True
-                facts = record.get("facts", {k: v for k, v in record.items() if k not in ("n", "i", "k", "pid")})
-                self._facts.update({str(k): str(v)[:_KEPT] for k, v in _mapping(facts).items()})
-            case "refused":
-                self.refused = str(record["text"])[:_KEPT]
-            case "internal":
-                self.internal = str(record["text"])[:_KEPT]
-            case "end":
-                if record["count"] != self._number - 1:
-                    raise ProtocolError("the closing message counts other records than came")
-                self.closed = True
-            case _:
-                self._notes.append(record)
+        reader = self._readers.get(kind)
+        if reader is None:
+            self._notes.append(record)
+        else:
+            reader(record)
+
+    def _begin(self, record: dict[str, object]) -> None:
+        self.collecting = False
+        self.current = str(record["id"])
+        self._tests.setdefault(self.current, _Open())
+
+    def _done(self, record: dict[str, object]) -> None:
+        self._tests[str(record["id"])].done = True
+        self.current = ""
+
+    def _collected(self, record: dict[str, object]) -> None:
+        self.collecting = False
+        self.collected += [str(i) for i in _list(record["ids"])]
+
+    def _error(self, record: dict[str, object]) -> None:
+        self._errors.append((str(record["file"]), str(record["text"])[:_KEPT]))
+
+    def _sign(self, record: dict[str, object]) -> None:
+        detail = str(record["detail"])[:_KEPT]
+        self._signs.append(TamperSign(kind=str(record["kind"]), detail=detail, blocking=record["blocking"] is True))
+
+    def _fact(self, record: dict[str, object]) -> None:
+        self.started = True
+        facts = record.get("facts", {k: v for k, v in record.items() if k not in ("n", "i", "k", "pid")})
+        self._facts.update({str(k): str(v)[:_KEPT] for k, v in _mapping(facts).items()})
+
+    def _refused(self, record: dict[str, object]) -> None:
+        self.refused = str(record["text"])[:_KEPT]
+
+    def _internal(self, record: dict[str, object]) -> None:
+        self.internal = str(record["text"])[:_KEPT]
+
+    def _end(self, record: dict[str, object]) -> None:
+        if record["count"] != self._number - 1:
+            raise ProtocolError("the closing message counts other records than came")
+        self.closed = True
+
+    def _full_phase(self, record: dict[str, object]) -> None:
+        self._phase("phase", record)
+
+    def _subtest(self, record: dict[str, object]) -> None:
+        self._phase("sub", record)
 
     def _phase(self, kind: str, record: dict[str, object]) -> None:
         test = self._tests[str(record["id"])]
@@ -144,8 +173,14 @@ class Fold:
         file = str(record["file"])
         self._skipped_files.append(
             TestResult(
-                id=file, file=file.split("::")[0], outcome="skipped", seconds=0.0, phases=(), reason=str(record["reason"])[:_KEPT],
-                env_skip=record.get("env") is True, by_source=record.get("src") is True,
+                id=file,
+                file=file.split("::", maxsplit=1)[0],
+                outcome="skipped",
+                seconds=0.0,
+                phases=(),
+                reason=str(record["reason"])[:_KEPT],
+                env_skip=record.get("env") is True,
+                by_source=record.get("src") is True,
             )
         )
 
@@ -153,8 +188,16 @@ class Fold:
         """Everything that was seen, with how the run ended."""
         results = [_result(name, test, lifted=name in lifted) for name, test in self._tests.items()]
         return RunRecord(
-            isolation=isolation, collected=tuple(self.collected), results=(*results, *self._skipped_files), errors=tuple(self._errors),
-            signs=tuple(self._signs), end=end, seconds=seconds, output=output, environment=tuple(sorted(self._facts.items())), notes=tuple(self._notes),
+            isolation=isolation,
+            collected=tuple(self.collected),
+            results=(*results, *self._skipped_files),
+            errors=tuple(self._errors),
+            signs=tuple(self._signs),
+            end=end,
+            seconds=seconds,
+            output=output,
+            environment=tuple(sorted(self._facts.items())),
+            notes=tuple(self._notes),
         )
 
 
@@ -166,8 +209,16 @@ def _result(name: str, test: _Open, *, lifted: bool) -> TestResult:
     if outcome == "error" and failure is None:
         failure = Failure(type="Incomplete", message="the test did not run to its end")
     return TestResult(
-        id=name, file=name.split("::")[0], outcome=outcome, seconds=sum(s for _, _, s in test.phases), phases=tuple(test.phases), reason=test.reason,
-        failure=failure if outcome in ("failed", "error", "xfailed") else None, lifted=lifted, env_skip=test.skipped and test.env, by_source=test.by_source,
+        id=name,
+        file=name.split("::", maxsplit=1)[0],
+        outcome=outcome,
+        seconds=sum(s for _, _, s in test.phases),
+        phases=tuple(test.phases),
+        reason=test.reason,
+        failure=failure if outcome in ("failed", "error", "xfailed") else None,
+        lifted=lifted,
+        env_skip=test.skipped and test.env,
+        by_source=test.by_source,
     )
 
 
@@ -189,7 +240,10 @@ def _outcome(out: str) -> Outcome:
 
 def _failure(fields: Mapping[str, object]) -> Failure:
     return Failure(
-        type=str(fields["type"])[:200], message=str(fields["message"])[:_KEPT], file=str(fields.get("file", ""))[:500], line=int(str(fields.get("line", 0)))
+        type=str(fields["type"])[:200],
+        message=str(fields["message"])[:_KEPT],
+        file=str(fields.get("file", ""))[:500],
+        line=int(str(fields.get("line", 0))),
     )
 
 

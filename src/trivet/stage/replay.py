@@ -38,7 +38,8 @@ def find_python(policy: ScorePolicy, *, repo: Path, asked: str | None = None) ->
     path = path if path.is_absolute() else repo / path
     if not path.is_file():
         raise ProbeError(
-            f"there is no interpreter {named}", where="--python" if asked else "score.python",
+            f"there is no interpreter {named}",
+            where="--python" if asked else "score.python",
             hint="Name an interpreter that has the project's test requirements, with --python or in trivet.toml.",
         )
     return path

@@ -11,7 +11,7 @@ import signal
 import time
 from collections.abc import Iterable
 from dataclasses import dataclass, field
-from datetime import datetime
+from datetime import UTC, datetime
 from pathlib import Path
 
 from trivet.errors import ProbeError
@@ -21,7 +21,18 @@ from trivet.stage.records import Fold, ProtocolError
 from trivet.stage.wall import Child, Limits, Reach, Wall, interpreter_reach
 
 PROBE = Path(wire.__file__).resolve().parent
-RUNNER_NEEDS = ("pytest", "_pytest", "pluggy", "iniconfig", "packaging", "exceptiongroup", "tomli", "pygments", "colorama", "typing_extensions")
+RUNNER_NEEDS = (
+    "pytest",
+    "_pytest",
+    "pluggy",
+    "iniconfig",
+    "packaging",
+    "exceptiongroup",
+    "tomli",
+    "pygments",
+    "colorama",
+    "typing_extensions",
+)
 """Top-level modules that pytest itself imports: a project that makes one of them is imported from the scoring tree even by the runner."""
 
 _TICK_S = 0.2
@@ -47,8 +58,9 @@ PINNED = Variation()
 class Stand:
     """A laid tree and what lies where in it.
 
-    ``root`` is absolute. ``source_roots``: folders (absolute) or files of the source zone. ``source_names``: top-level modules that production code
-    brings. ``own_runner``: those of them that the runner needs, as base has them. ``sealed``: further oracle files inside of source roots.
+    ``root`` is absolute. ``source_roots``: folders (absolute) or files of the source zone. ``source_names``: top-level modules that
+    production code brings. ``own_runner``: those of them that the runner needs, as base has them.
+    ``sealed``: further oracle files inside of source roots.
     """
 
     root: Path
@@ -60,7 +72,7 @@ class Stand:
 
 def clock_of(policy: ScorePolicy) -> float | None:
     """The policy's clock in seconds since the epoch; None is the real clock."""
-    return None if policy.clock == "real" else datetime.fromisoformat(policy.clock.replace("Z", "+00:00")).timestamp()
+    return None if policy.clock == "real" else datetime.fromisoformat(policy.clock).timestamp()
 
 
 @dataclass(slots=True)
@@ -115,8 +127,7 @@ class Runner:
             ProbeError: the interpreter cannot be started at all.
         """
         folder = self.scratch / f"run-{os.getpid()}-{next(self._count)}{variation.fold}"
-        (folder / "home").mkdir(parents=True)
-        (folder / "tmp").mkdir()
+        folder.mkdir(parents=True)
         job.scratch = str(folder)
         try:
             return self._run(job, folder, variation, pass_fds)
@@ -128,8 +139,8 @@ class Runner:
         clock = clock_of(self.policy)
         values = {
             "PATH": os.pathsep.join((str(self.python.parent), "/usr/local/bin", "/usr/bin", "/bin")),
-            "HOME": str(folder / "home"),
-            "TMPDIR": str(folder / "tmp"),
+            "HOME": str(folder),
+            "TMPDIR": str(folder),
             "LANG": "C.UTF-8",
             "TZ": "UTC",
             "PYTHONHASHSEED": str(variation.hash_seed),
@@ -138,7 +149,7 @@ class Runner:
             **dict(self.policy.env),
         }
         if job.clock_from == "preload" and job.clock is not None:
-            values["FAKETIME"] = datetime.fromtimestamp(job.clock).astimezone().strftime("@%Y-%m-%d %H:%M:%S")
+            values["FAKETIME"] = datetime.fromtimestamp(job.clock, UTC).strftime("@%Y-%m-%d %H:%M:%S")
             values["FAKETIME_DONT_FAKE_MONOTONIC"] = values["DONT_FAKE_MONOTONIC"] = "1"
         return values
 
@@ -156,15 +167,8 @@ class Runner:
             argv = [str(self.python), "-s", str(PROBE / "__main__.py"), str(job_fd), str(writer)]
             if variation.one_cpu and shutil.which("taskset"):
                 argv[0:0] = [shutil.which("taskset") or "taskset", "-c", "0"]
-            reach = Reach(read=(self.stand.root, PROBE, *interpreter_reach(self.python)), write=(folder,))
             began = time.monotonic()
-            try:
-                child = self.wall.start(
-                    argv, cwd=self.stand.root, env=self.environment(folder, job, variation), reach=reach, limits=self.limits(),
-                    pass_fds=(job_fd, writer, *pass_fds), preload=self.preload if job.clock_from == "preload" else None,
-                )
-            except OSError as error:
-                raise ProbeError(f"{self.python} cannot be started: {error.strerror}", where="score.python", hint="Name the project's interpreter.") from error
+            child = self._start(argv, job, folder, variation, (job_fd, writer, *pass_fds))
             os.close(writer)
             writer = -1
             fold = Fold(job.nonce)
@@ -181,6 +185,18 @@ class Runner:
             for fd in (job_fd, reader, writer):
                 if fd >= 0:
                     os.close(fd)
+
+    def _start(self, argv: list[str], job: wire.Job, folder: Path, variation: Variation, fds: tuple[int, ...]) -> Child:
+        reach = Reach(read=(self.stand.root, PROBE, *interpreter_reach(self.python)), private=(folder,))
+        environment = self.environment(folder, job, variation)
+        preload = self.preload if job.clock_from == "preload" else None
+        try:
+            return self.wall.start(
+                argv, cwd=self.stand.root, env=environment, reach=reach, limits=self.limits(), pass_fds=fds, preload=preload
+            )
+        except OSError as error:
+            message = f"{self.python} cannot be started: {error.strerror}"
+            raise ProbeError(message, where="score.python", hint="Name the project's interpreter.") from error
 
 
 class _Watchman:
