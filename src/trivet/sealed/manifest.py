@@ -79,7 +79,13 @@ class _View:
 
     def __init__(self, tree: Tree, policy: Policy, zones: Zones) -> None:
         self.tree, self.policy, self.zones = tree, policy, zones
-        self.entries = {entry.path: entry for entry in tree.entries()}
+        under = zones.oracle_roots
+        if under:  # a large tree is not listed for the sake of a few folders
+            digests = [path.encode("utf-8", "surrogateescape") for path in policy.oracle.digests]
+            lists = [(policy.oracle.manifest or "trivet.toml").encode("utf-8", "surrogateescape"), b"trivet.toml"]
+            folders = [_folder(path).rstrip(b"/") for path in digests]
+            under = (*under, *lists, *digests, *folders) if all(folders) else ()
+        self.entries = {entry.path: entry for entry in tree.entries(under)}
 
     @property
     def named(self) -> frozenset[bytes]:

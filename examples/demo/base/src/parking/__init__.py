@@ -1,5 +1,0 @@
-"""The tariff of a parking garage."""
-
-from parking.tariff import Ticket, fee, total
-
-__all__ = ["Ticket", "fee", "total"]
