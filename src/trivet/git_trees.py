@@ -62,9 +62,11 @@ class WorkTree:
     Object ids are "" (nothing is hashed).
     """
 
-    def __init__(self, root: Path) -> None:
+    def __init__(self, root: Path, *, plain: bool = False) -> None:
+        """Args: ``root``: the folder; ``plain``: take it as it is, even where a folder above it is a repository."""
+        self._home: Home | None = None
         try:
-            self._home: Home | None = find_home(root)
+            self._home = None if plain else find_home(root)
         except UsageError:
             self._home = None
         self.root = self._home.work_tree if self._home is not None and self._home.work_tree is not None else root.absolute()
@@ -76,7 +78,7 @@ class WorkTree:
 
     def entries(self, under: tuple[bytes, ...] = ()) -> tuple[Entry, ...]:
         """See ``Tree``."""
-        names = self._listed(self._home) if self._home is not None and self._home.work_tree is not None else self._walked()
+        names = self._listed(self._home) if self._home is not None and self._home.work_tree is not None else self._walked(under)
         found = []
         for name in sorted(names):
             if under and not any(name == path or name.startswith(path + b"/") for path in under):
@@ -117,13 +119,17 @@ class WorkTree:
             raise GitError("git cannot list the files of the work tree", where=str(self.root))
         return set(done.stdout.split(b"\0")[:-1])
 
-    def _walked(self) -> set[bytes]:
+    def _walked(self, under: tuple[bytes, ...]) -> set[bytes]:
         root = os.fsencode(self.root)
         found: set[bytes] = set()
-        for folder, inner, files in os.walk(root):
-            inner[:] = [name for name in inner if name != b".git"]
-            links = [name for name in inner if os.path.islink(os.path.join(folder, name))]  # noqa: PTH114, PTH118 - bytes
-            found.update(os.path.relpath(os.path.join(folder, name), root) for name in [*files, *links])  # noqa: PTH118 - bytes
+        for start in under or (b"",):
+            place = os.path.join(root, start) if start else root  # noqa: PTH118 - bytes
+            if start and self._mode(start):
+                found.add(start)
+            for folder, inner, files in os.walk(place):
+                inner[:] = [name for name in inner if name != b".git"]
+                links = [name for name in inner if os.path.islink(os.path.join(folder, name))]  # noqa: PTH114, PTH118 - bytes
+                found.update(os.path.relpath(os.path.join(folder, name), root) for name in [*files, *links])  # noqa: PTH118 - bytes
         return found
 
 
