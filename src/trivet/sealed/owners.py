@@ -29,10 +29,14 @@ LIMIT_B = 3_000_000
 """GitHub loads no file of 3 MB or more, which leaves everything without an owner."""
 
 
+_SIGNS = (b".github", b".gitlab", b".gitea", b".forgejo", b".gitlab-ci.yml", b"CODEOWNERS", b"docs/CODEOWNERS")
+"""All that tells the forge or can be its file; nothing else of the tree is listed."""
+
+
 class _Tree(Protocol):
     @property
     def label(self) -> str: ...
-    def entries(self) -> tuple[Entry, ...]: ...
+    def entries(self, under: tuple[bytes, ...] = ()) -> tuple[Entry, ...]: ...
     def read(self, path: bytes) -> bytes | None: ...
 
 
@@ -63,7 +67,8 @@ def read_owners(tree: _Tree, policy: Policy) -> Owners:
 
     ``policy.owners.codeowners`` is ``auto`` (the forge is told from the tree), the name of a dialect, a path, or ``dialect:path``.
     """
-    files = {entry.path: entry for entry in tree.entries()}
+    named = policy.owners.codeowners.rpartition(":")[2].removeprefix("./").lstrip("/").encode("utf-8", "surrogateescape")
+    files = {entry.path: entry for entry in tree.entries((*_SIGNS, named))}
     dialect, places, sure = _choice(policy.owners.codeowners, files)
     problems = Problems()
     place = next((place for place in places if place.encode() in files), "")
@@ -106,7 +111,7 @@ def _choice(wanted: str, files: dict[bytes, Entry]) -> tuple[Dialect, tuple[str,
     name, colon, path = wanted.partition(":")
     for dialect, places in PLACES.items():
         if name == dialect:
-            return dialect, ((path,) if colon else places), True
+            return dialect, ((path.removeprefix("./").lstrip("/"),) if colon else places), True
     if wanted != "auto":
         place = wanted.removeprefix("./").lstrip("/")
         dialect, sure = _forge(files, place)

@@ -316,8 +316,9 @@ class _Folder:
     files: dict[bytes, bytes]
     label: str = "base"
 
-    def entries(self) -> tuple[Entry, ...]:
-        return tuple(Entry(path=path, mode=0o100644, oid="0" * 40) for path in self.files)
+    def entries(self, under: tuple[bytes, ...] = ()) -> tuple[Entry, ...]:
+        inside = [path for path in self.files if not under or any(path == root or path.startswith(root + b"/") for root in under)]
+        return tuple(Entry(path=path, mode=0o100644, oid="0" * 40) for path in inside)
 
     def read(self, path: bytes) -> bytes | None:
         return self.files.get(path)
