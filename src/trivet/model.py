@@ -87,6 +87,23 @@ class Change:
         return self.placed.zone
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ChangeFacts:
+    """A change set with its zones, and what was seen about it beyond names. Only new and changed paths are looked at.
+
+    ``links``: (path, why the link or gitlink may not stand there). ``collisions``: (new path, what it collides with on some file systems).
+    ``shadows``: (path, module name, what it hides). ``keys``: (control file, dotted key that moved without leave).
+    ``plugins``: (metadata file, entry point group that loads into the test runner).
+    """
+
+    changes: tuple[Change, ...]
+    links: tuple[tuple[bytes, str], ...] = ()
+    collisions: tuple[tuple[bytes, bytes], ...] = ()
+    shadows: tuple[tuple[bytes, str, str], ...] = ()
+    keys: tuple[tuple[bytes, str], ...] = ()
+    plugins: tuple[tuple[bytes, str], ...] = ()
+
+
 # --- policy ---------------------------------------------------------------------------------------
 
 

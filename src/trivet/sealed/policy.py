@@ -66,7 +66,6 @@ def _preset(tree: Tree) -> Preset:
 
 
 def _verdicts(tree: Tree) -> Policy:
-    digests = "fixtures/sealed/MANIFEST.sha256"
     return Policy(
         preset="verdicts",
         source=f"preset verdicts at {tree.label}",
@@ -80,7 +79,7 @@ def _verdicts(tree: Tree) -> Policy:
         ),
         oracle=OraclePolicy(
             manifest="tests/sealed/MANIFEST.txt",
-            digests=(digests,) if tree.read(digests.encode()) is not None else (),
+            digests=("fixtures/sealed/MANIFEST.sha256",),
             leases="ci/flake_leases.json",
         ),
     )
@@ -93,7 +92,6 @@ def _lanes(tree: Tree) -> Policy:
     if data is not None:
         blocking, advisory = read_lanes(data, LANES_FILE.decode(), tree.label)
         source = f"{LANES_FILE.decode()} at {tree.label}"
-    digests = f"{blocking}/fixtures/MANIFEST.sha256"
     # Without a src/ folder every Python file is production code that no other zone claims; inert folders come last and win.
     production = ("src/**",) if tree.entries((b"src",)) else ("*.py", "!/tests/**", *(f"!{pattern}" for pattern in INERT))
     return Policy(
@@ -103,7 +101,7 @@ def _lanes(tree: Tree) -> Policy:
         zones=ZonePolicy(source=production, oracle=(f"/{blocking}/**",), proposed=(f"/{advisory}/**",), inert=INERT, allow=(ALLOW,)),
         oracle=OraclePolicy(
             manifest=None,
-            digests=(digests,) if tree.read(digests.encode()) is not None else (),
+            digests=(f"{blocking}/fixtures/MANIFEST.sha256",),
             leases=f"{blocking}/flake_leases.json",
             generated=(f"/{blocking}/properties/**/test_*.py", f"/{blocking}/conftest.py"),
         ),

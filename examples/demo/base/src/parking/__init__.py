@@ -1,0 +1,5 @@
+"""The tariff of a parking garage."""
+
+from parking.tariff import Ticket, fee, total
+
+__all__ = ["Ticket", "fee", "total"]

@@ -1,0 +1,204 @@
+"""Negative controls: altered copies of sealed tests, served in place of the originals in a process of their own.
+
+``install`` puts a finder in front of pytest's assertion rewriting. For a sealed file with a control it lets the real loader do its whole
+work, and only exchanges the syntax tree right after it was parsed and the constants right after it was compiled: names, ids, files, line
+numbers and every step that code under test may have tampered with stay those of an ordinary run. Whether the altered test failed where it must is
+judged by the host, from the records of the run and from the ``control`` records written here when an altered assertion is evaluated.
+
+A control is ``{"id", "kind", "line"}`` and, where the assertion lies in another sealed file, ``"file"`` (relative to the root).
+"""
+
+import ast
+import builtins
+import importlib.machinery
+import os
+import sys
+import threading
+
+from . import mutate_sites, mutate_values
+
+_EXAMPLES = 10
+"""Examples that an altered hypothesis test may try until it fails; it stops at the first failure and does not shrink."""
+
+_compile, _realpath, _join, _parse = compile, os.path.realpath, os.path.join, ast.parse
+
+
+def install(job, emit):
+    """Serve altered copies of the sealed modules that ``job.controls`` names, from now on."""
+    controls = {}
+    for control in job.controls:
+        file = control.get("file") or control["id"].split("::")[0]
+        controls.setdefault(_realpath(_join(job.root, file)), {}).setdefault((control["line"], control["kind"]), (control, file))
+    ids = {control["id"].split("[")[0] for control in job.controls}
+    finder = Finder({path: _Copy(path, list(rows.values()), ids, emit) for path, rows in controls.items()})
+    sys.meta_path.insert(0, finder)
+    _stay_in_front(finder)
+    return finder
+
+
+def _stay_in_front(finder):
+    """Pytest puts its own hook first when it is configured; step in front of it then, and leave no wrapper behind."""
+    from _pytest import assertion
+
+    plain = assertion.install_importhook
+
+    def install_importhook(config):
+        assertion.install_importhook = plain
+        hook = plain(config)
+        if finder in sys.meta_path:
+            sys.meta_path.remove(finder)
+        sys.meta_path.insert(0, finder)
+        return hook
+
+    assertion.install_importhook = install_importhook
+
+
+class Finder:
+    """Finds what the finders behind it find; files with a control get a loader of ours around theirs."""
+
+    def __init__(self, copies):
+        self._copies = copies
+        self._names = {os.path.basename(path)[:-3] for path in copies} | {os.path.basename(os.path.dirname(path)) for path in copies}
+
+    def find_spec(self, name, path=None, target=None):
+        """Find one module."""
+        if name.rpartition(".")[2] not in self._names:
+            return None
+        behind = False
+        for finder in list(sys.meta_path):
+            if finder is self:
+                behind = True
+                continue
+            find = getattr(finder, "find_spec", None)
+            spec = find(name, path, target) if behind and find is not None else None
+            if spec is not None:
+                copy = self._copies.get(_realpath(spec.origin)) if spec.origin else None
+                if copy is not None and spec.loader is not None:
+                    spec.loader = Loader(spec.loader, copy)
+                return spec
+        return None
+
+
+class Loader:
+    """Lets the real loader load, with the altered tree; afterwards the module knows only the real loader."""
+
+    def __init__(self, plain, copy):
+        self._plain, self._copy = plain, copy
+
+    def create_module(self, spec):
+        """As the real loader does."""
+        return self._plain.create_module(spec)
+
+    def exec_module(self, module):
+        """Run the altered copy."""
+        module.__loader__ = module.__spec__.loader = self._plain
+        if isinstance(self._plain, importlib.machinery.SourceFileLoader):
+            source = self._plain.get_data(module.__spec__.origin)
+            code = self._copy.compile(self._copy.parse(source, module.__spec__.origin), module.__spec__.origin)
+            exec(code, module.__dict__)
+        else:
+            with _Rewriting(self._copy):
+                self._plain.exec_module(module)
+        self._copy.settle(vars(module))
+
+    def __getattr__(self, name):
+        return getattr(self._plain, name)
+
+
+class _Rewriting:
+    """While pytest rewrites one module: its ``ast.parse`` and ``compile`` are ours for one call each, of this thread and this file."""
+
+    def __init__(self, copy):
+        from _pytest.assertion import rewrite
+
+        self._rewrite, self._copy, self._ast, self._thread = rewrite, copy, rewrite.ast, threading.get_ident()
+
+    def __enter__(self):
+        rewrite, copy, plain, shim = self._rewrite, self._copy, self._ast, _Shim(self._ast)
+
+        def parse(source, filename="<unknown>", *args, **kwargs):
+            rewrite.ast = plain
+            if _realpath(filename) != copy.path:
+                return plain.parse(source, filename, *args, **kwargs)
+            rewrite.compile = compile
+            return copy.parse(source, filename)
+
+        def compile(tree, filename, *args, **kwargs):
+            rewrite.__dict__.pop("compile", None)
+            code = builtins.compile(tree, filename, *args, **kwargs)
+            return mutate_sites.plant(code, copy.objects) if _realpath(filename) == copy.path else code
+
+        shim.parse = parse
+        rewrite.ast = shim
+
+    def __exit__(self, *exc):
+        self._rewrite.ast = self._ast
+        self._rewrite.__dict__.pop("compile", None)
+
+
+class _Shim:
+    """The ``ast`` module, but for what is set on it."""
+
+    def __init__(self, plain):
+        self._plain = plain
+
+    def __getattr__(self, name):
+        return getattr(self._plain, name)
+
+
+class _Copy:
+    """The altered copy of one file."""
+
+    def __init__(self, path, rows, ids, emit):
+        self.path, self._rows, self._ids, self._emit = path, rows, ids, emit
+        self._functions = {tuple(name.split("::")[1:]) for name in ids}
+        self.objects = {}
+
+    def parse(self, source, filename):
+        """Parse the source and alter it; a control for which nothing can be altered is told of, and stays without effect."""
+        tree = _parse(source, filename=filename)
+        for number, (control, file) in enumerate(self._rows):
+            mark = f"{mutate_sites.MARK}{number}"
+            if mutate_sites.alter(tree, control["line"], control["kind"], mark):
+                self.objects[mark] = mutate_values.Alter(self._teller(control, file))
+            else:
+                self._tell(control, file, "absent")
+        return tree
+
+    def compile(self, tree, filename):
+        """Compile as the import system does, with our objects among the constants."""
+        return mutate_sites.plant(_compile(tree, filename, "exec", dont_inherit=True), self.objects)
+
+    def _teller(self, control, file):
+        def tell(text):
+            self._tell(control, file, "reached", altered=text[:300])
+
+        return tell
+
+    def _tell(self, control, file, state, **more):
+        self._emit("control", id=control["id"], file=file, line=control["line"], kind=control["kind"], state=state, **more)
+
+    def settle(self, names):
+        """Let the hypothesis tests among the altered ones stop at their first failure."""
+        if "hypothesis" not in sys.modules:
+            return
+        for parts in self._functions:
+            owner = names
+            for part in parts[:-1]:
+                owner = vars(owner.get(part, _Copy))
+            test = owner.get(parts[-1]) if parts else None
+            if getattr(test, "is_hypothesis_test", False):
+                _few_examples(test)
+
+
+def _few_examples(test):
+    import hypothesis
+
+    plain = getattr(test, "_hypothesis_internal_use_settings", None) or hypothesis.settings.default
+    try:
+        test._hypothesis_internal_use_settings = hypothesis.settings(
+            plain, max_examples=min(_EXAMPLES, plain.max_examples), phases=(hypothesis.Phase.explicit, hypothesis.Phase.generate),
+            database=None, deadline=None, derandomize=True, report_multiple_bugs=False, suppress_health_check=list(hypothesis.HealthCheck),
+        )
+    except Exception:
+        return

@@ -1,0 +1,203 @@
+"""What a change set is: its rows with their zones, and what names alone do not tell (links, shadows, collisions, moved keys).
+
+Base is the measure: what stands there already is not held against a change that leaves it alone.
+"""
+
+from __future__ import annotations
+
+import configparser
+from dataclasses import dataclass
+
+from trivet.git import FOLDER, GITLINK, LINK, Repository
+from trivet.model import Change, ChangeFacts, Commit, Placed, Policy, RawChange, text_of
+from trivet.sealed.changed_keys import changed_keys
+from trivet.sealed.collisions import collisions
+from trivet.zones import Zones
+from trivet.zones_names import MODULE_SUFFIXES, shadowed, top_module
+
+_REGULAR = (0o100644, 0o100755)
+
+
+def read_changes(repository: Repository, base: Commit, head: Commit, policy: Policy, zones: Zones) -> ChangeFacts:
+    """Read the change set from the merge base(s) to head and place every path; rows are in tree order.
+
+    Raises:
+        GitError: the commits share no history, or an object is missing.
+    """
+    look = _Look(repository, base, head, policy, zones)
+    changes: dict[bytes, Change] = {}
+    for raw in repository.changes(base, head):
+        change = Change(raw=raw, placed=look.placed(raw))
+        known = changes.get(raw.path)
+        # Several merge bases may show one path in several ways; the strictest reading counts.
+        if known is None or (known.zone != "control" and change.zone == "control"):
+            changes[raw.path] = change
+    rows = tuple(changes.values())
+    return ChangeFacts(
+        changes=rows,
+        links=tuple(dict.fromkeys(look.links)),
+        collisions=collisions(repository, base, head, rows),
+        shadows=tuple(dict.fromkeys(look.shadows)),
+        keys=tuple(dict.fromkeys(look.keys)),
+        plugins=tuple(dict.fromkeys(look.plugins)),
+    )
+
+
+@dataclass(slots=True)
+class _Look:
+    """One reading of one change set; collects what it finds."""
+
+    repository: Repository
+    base: Commit
+    head: Commit
+    policy: Policy
+    zones: Zones
+    links: list[tuple[bytes, str]]
+    shadows: list[tuple[bytes, str, str]]
+    keys: list[tuple[bytes, str]]
+    plugins: list[tuple[bytes, str]]
+    helpers: frozenset[str] | None
+
+    def __init__(self, repository: Repository, base: Commit, head: Commit, policy: Policy, zones: Zones) -> None:
+        self.repository, self.base, self.head, self.policy, self.zones = repository, base, head, policy, zones
+        self.links, self.shadows, self.keys, self.plugins = [], [], [], []
+        self.helpers = None
+
+    def placed(self, raw: RawChange) -> Placed:
+        placed = self.zones.place(raw.path, raw.new_mode or raw.old_mode)
+        if raw.new_mode in (LINK, GITLINK) and (problem := self._link_problem(raw, placed)):
+            self.links.append((raw.path, problem))
+            return (
+                placed if placed.zone == "oracle" else Placed(zone="control", by="link or gitlink that leaves its zone", influence=problem)
+            )
+        if placed.zone == "control":
+            return self._allowed(raw, placed)
+        if placed.zone == "source":
+            return self._shadowing(raw, placed)
+        if placed.zone == "inert" and (group := self._plugin(raw)):
+            self.plugins.append((raw.path, group))
+            return Placed(
+                zone="control", by="influence name: entry_points.txt", influence=f"its group {group} loads code into the test runner"
+            )
+        return placed
+
+    # --- links ---------------------------------------------------------------------------------------
+
+    def _link_problem(self, raw: RawChange, placed: Placed) -> str:
+        if raw.new_mode == GITLINK:
+            return "its files lie in another repository"
+        if placed.zone == "oracle":
+            return "a sealed path must be a regular file"
+        target = self.repository.blob(raw.new_oid)
+        place = link_place(raw.path, target)
+        if place is None:
+            return f"it points out of the repository: {text_of(target)!r}"
+        found = self.repository.find(self.head.tree, place) if place else None
+        inner = place + b"/_" if place == b"" or (found is not None and found.mode == FOLDER) else place
+        zone = self.zones.place(inner).zone
+        if zone == placed.zone or (placed.zone == "inert" and zone == "source"):
+            return ""
+        return f"it leaves its zone: {text_of(target)!r} is {zone}"
+
+    # --- keys of control files -------------------------------------------------------------------------
+
+    def _allowed(self, raw: RawChange, placed: Placed) -> Placed:
+        keys = next((row.keys for row in self.policy.zones.allow if row.path == text_of(raw.path)), None)
+        if keys is None or raw.old_mode != raw.new_mode or raw.new_mode not in _REGULAR:
+            return placed
+        moved = changed_keys(self.repository.blob(raw.old_oid), self.repository.blob(raw.new_oid))
+        if moved is None:
+            self.keys.append((raw.path, "(the file is not TOML)"))
+            return placed
+        bad = [key for key in moved if not any(key == leave or key.startswith(leave + ".") for leave in keys)]
+        if bad:
+            self.keys += [(raw.path, key) for key in bad]
+            return placed
+        return Placed(zone="inert", by=f"zones.allow: {', '.join(moved) or 'no key'} of {text_of(raw.path)}")
+
+    # --- modules ---------------------------------------------------------------------------------------
+
+    def _shadowing(self, raw: RawChange, placed: Placed) -> Placed:
+        name = top_module(raw.path, self.policy.score.paths) if raw.new_mode and not raw.old_mode else ""
+        if not name or self._stands(name):
+            return placed
+        what = shadowed(name) or ("sealed helper" if name in self._helpers() else "")
+        if not what:
+            return placed
+        self.shadows.append((raw.path, name, what))
+        return Placed(zone="control", by="influence name: module that shadows", influence=f"it hides {name!r} of the {what}")
+
+    def _stands(self, name: str) -> bool:
+        """Whether base has a top-level module of that name already (a runner's own project, for one)."""
+        for root in self.policy.score.paths:
+            prefix = "" if root in (".", "") else root.strip("/") + "/"
+            for suffix in MODULE_SUFFIXES:
+                for place in (f"{prefix}{name}{suffix}", f"{prefix}{name}/__init__{suffix}"):
+                    if self.repository.find(self.base.tree, place.encode("utf-8", "surrogateescape")) is not None:
+                        return True
+        return False
+
+    def _helpers(self) -> frozenset[str]:
+        if self.helpers is None:
+            paths = {entry.path for entry in self.repository.tree(self.base.tree, self.zones.oracle_roots)}
+            self.helpers = frozenset(
+                name for path in paths if (name := _imported_as(path, paths)) and self.zones.place(path).zone == "oracle"
+            )
+        return self.helpers
+
+    # --- metadata --------------------------------------------------------------------------------------
+
+    def _plugin(self, raw: RawChange) -> str:
+        """The first entry point group, new or changed, that is not a script; only those load into a test runner."""
+        if raw.path.rpartition(b"/")[2] != b"entry_points.txt" or raw.new_mode not in _REGULAR:
+            return ""
+        new = _groups(self.repository.blob(raw.new_oid))
+        if new is None:
+            return "(not readable)"
+        old = _groups(self.repository.blob(raw.old_oid)) if raw.old_mode in _REGULAR else {}
+        scripts = ("console_scripts", "gui_scripts")
+        return next((group for group, rows in new.items() if group not in scripts and rows != (old or {}).get(group)), "")
+
+
+def link_place(path: bytes, target: bytes) -> bytes | None:
+    """Where a link at ``path`` points inside the tree (``b""`` is the root), or None when it leaves the tree or can't be told.
+
+    ``..`` counts only at the start: after a name it would depend on what that name is.
+    """
+    if not target or target.startswith(b"/") or b"\0" in target or b"\\" in target:
+        return None
+    here = path.split(b"/")[:-1]
+    down: list[bytes] = []
+    for part in target.split(b"/"):
+        if part in (b"", b"."):
+            continue
+        if part == b"..":
+            if down or not here:
+                return None
+            here = here[:-1]
+            continue
+        if part.lower() == b".git":
+            return None
+        down.append(part)
+    return b"/".join((*here, *down))
+
+
+def _imported_as(path: bytes, paths: set[bytes]) -> str:
+    """The top-level name under which pytest's default import mode imports a sealed file, or ""."""
+    if not path.endswith(b".py"):
+        return ""
+    folder, _, file = path.rpartition(b"/")
+    name = file[:-3]
+    while folder and folder + b"/__init__.py" in paths:
+        folder, _, name = folder.rpartition(b"/")
+    return text_of(name)
+
+
+def _groups(data: bytes) -> dict[str, dict[str, str]] | None:
+    parser = configparser.RawConfigParser(strict=False, allow_no_value=True, delimiters=("=",), comment_prefixes=("#",))
+    parser.optionxform = str  # type: ignore[assignment,method-assign]
+    try:
+        parser.read_string(data.decode("utf-8"))
+    except (UnicodeDecodeError, configparser.Error):
+        return None
+    return {section.strip(): dict(parser[section]) for section in parser.sections()}

@@ -1,0 +1,90 @@
+"""Run negative controls: the admission on base, and the controls of a head run. Two calls for the walk.
+
+Both take ``run``, which runs one batch: ``run(files, fields)`` starts a run of these sealed files with these fields of a ``wire.Job`` and
+returns its record. ``runner_of`` makes one from a ``Runner``.
+"""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import replace
+from typing import Any, Literal
+
+from trivet.model import Calibration, ControlResult, RunRecord
+from trivet.stage import controls
+from trivet.stage.controls import Book, Planned
+
+Run = Callable[[tuple[str, ...], Mapping[str, Any]], RunRecord]
+
+_HANGS = 3
+"""Controls that may end their run early before the rest counts as not seen red."""
+
+
+def runner_of(runner: Any) -> Run:
+    """Run batches on a ``Runner`` (see ``stage.runner``)."""
+
+    def run(files: tuple[str, ...], fields: Mapping[str, Any]) -> RunRecord:
+        record: RunRecord = runner.run(runner.job(files, **fields))
+        return record
+
+    return run
+
+
+def admit(book: Book, calibration: Calibration, run: Run, *, seed: int = 0, note: Callable[[str], None] = lambda _: None) -> Calibration:
+    """Find out on base which tests have a working control; the calibration with its ``controls`` filled in.
+
+    Runs base at most ``controls.ATTEMPTS`` times, the later times only for tests that still have none. ``note`` gets one line: how many
+    of the passing tests have a control, and how many of these only a canary.
+    """
+    passing = [test.id for test in calibration.tests if test.outcome == "passed" and "::" in test.id]
+    admitted: dict[str, tuple[tuple[str, int], ...]] = {}
+    for attempt in range(controls.ATTEMPTS):
+        batch = controls.admission(book, passing, attempt, admitted)
+        for record, part in _runs(batch, run, seed + attempt):
+            for test, keys in controls.seen_red(record, part).items():
+                admitted[test] = (*admitted.get(test, ()), *keys)
+    canaries = sum(all(kind == "canary" for kind, _ in keys) for keys in admitted.values())
+    note(f"negative controls: {len(admitted)} of {len(passing)} passing tests, {canaries} of them with a canary only")
+    return replace(calibration, tests=tuple(replace(test, controls=admitted.get(test.id, ())) for test in calibration.tests))
+
+
+def judge(
+    book: Book, calibration: Calibration, passed: Iterable[str], run: Run, *, mode: Literal["all", "sample", "off"], secret: int
+) -> tuple[ControlResult, ...]:
+    """Run the controls of a head run; every result that is not ``red`` is a sign of tampering.
+
+    Args:
+        book: the alterations of the sealed tree.
+        calibration: base's, with admitted controls.
+        passed: ids that passed on head in this isolation.
+        run: runs one batch on the scoring tree.
+        mode: the policy's ``controls``.
+        secret: drawn by the judge for this run.
+    """
+    results: list[ControlResult] = []
+    for number, batch in enumerate(controls.plan(book, calibration, passed, mode=mode, secret=secret)):
+        for record, part in _runs(batch, run, secret + number):
+            results += controls.read_results(record, part)
+    doubts = controls.doubtful(results)
+    if not doubts:
+        return tuple(results)
+    files = tuple(dict.fromkeys(controls.file_of(test) for test in doubts))
+    originals = run(files, {"ids": [row.id for row in results], "order_seed": _order(secret)})
+    return controls.settle(results, originals)
+
+
+def _runs(batch: tuple[Planned, ...], run: Run, seed: int) -> Iterable[tuple[RunRecord, tuple[Planned, ...]]]:
+    """Run a batch; after a control that hangs or ends its process, run the others once more. Yields (record, what it answers for)."""
+    rest = batch
+    for turn in range(_HANGS):
+        if not rest:
+            return
+        record = run(controls.files_of(rest), controls.job_fields(rest, order_seed=_order(seed)))
+        left = controls.unfinished(record, rest) if turn < _HANGS - 1 and record.end.test else ()
+        yield record, tuple(one for one in rest if one not in left)
+        rest = left
+
+
+def _order(seed: int) -> int:
+    return random.Random(seed).randrange(2**31)  # noqa: S311  # an order, not a secret
