@@ -162,6 +162,9 @@ def _against(result: TestResult, test: Calibrated | None) -> Iterator[tuple[Find
         if result.by_source and (test is None or not test.by_source):
             yield _finding("TRV202", f"{result.id} passed, but {result.reason}: they count as not run", file), "missing"
         return
+    if result.failure is not None and result.failure.type == "Incomplete":
+        yield _finding("TRV202", f"{result.id} started and did not run to its end", file), "missing"
+        return
     if result.outcome in _RED:
         yield _red(result, test), "property"
         return

@@ -126,7 +126,7 @@ class Runner:
         Raises:
             ProbeError: the interpreter cannot be started at all.
         """
-        folder = self.scratch / f"run-{os.getpid()}-{next(self._count)}{variation.fold}"
+        folder = self.scratch / f"run-{secrets.token_hex(8)}"
         folder.mkdir(parents=True)
         job.scratch = str(folder)
         try:

@@ -1,0 +1,124 @@
+"""The two trees of a judgement, laid out when they are needed: base's own, and the scoring tree."""
+
+from __future__ import annotations
+
+import os
+import shutil
+from collections.abc import Iterable
+from pathlib import Path
+
+from trivet.git import Repository
+from trivet.model import Commit, Entry, Policy, text_of
+from trivet.stage.overlay import Overlay, lay, loosen
+from trivet.stage.runner import RUNNER_NEEDS, Stand
+from trivet.zones import Zones
+
+_CODE = (".py", ".pyi", ".so", ".pyd")
+
+
+class Scene:
+    """What is scored.
+
+    Args:
+        repository: where the bytes come from.
+        base: the trusted commit.
+        overlay: the scoring tree of head.
+        policy: base's policy.
+        zones: its zones.
+        tests: the sealed test files in manifest order.
+        folder: an existing empty folder of ours for the trees.
+    """
+
+    def __init__(
+        self, repository: Repository, base: Commit, overlay: Overlay, policy: Policy, zones: Zones, tests: tuple[str, ...], folder: Path
+    ) -> None:
+        self.base_tree = base.tree
+        self.head_tree = overlay.tree
+        self.conflicts = overlay.conflicts
+        self.policy = policy
+        self.tests = tests
+        self._repository, self._overlay, self._zones = repository, overlay, zones
+        self._folder = folder
+        self._stands: dict[str, Stand] = {}
+        self._zone_of: dict[bytes, str] = {}
+
+    def base(self) -> Stand:
+        """Base's tree, laid out at the first call."""
+        if self.base_tree not in self._stands:
+            self._stands[self.base_tree] = self._lay("base", self._repository.tree(self.base_tree))
+        return self._stands[self.base_tree]
+
+    def head(self) -> Stand:
+        """The scoring tree, laid out at the first call; base's own when the patch changes nothing in it."""
+        if self.head_tree not in self._stands:
+            self._stands[self.head_tree] = self._lay("head", self._overlay.entries)
+        return self._stands[self.head_tree]
+
+    def texts(self) -> dict[str, str]:
+        """The Python files of the oracle zone on base: path to text; files that are not UTF-8 are left out."""
+        found = {}
+        for entry in self._repository.tree(self.base_tree):
+            if entry.path.endswith(b".py") and entry.mode != _LINK and self._zone(entry.path, entry.mode) == "oracle":
+                try:
+                    found[text_of(entry.path)] = self._repository.blob(entry.oid).decode("utf-8")
+                except UnicodeDecodeError:
+                    continue
+        return found
+
+    def close(self) -> None:
+        """Remove the trees."""
+        for stand in self._stands.values():
+            loosen(stand.root)
+            shutil.rmtree(stand.root, ignore_errors=True)
+        self._stands.clear()
+
+    def _zone(self, path: bytes, mode: int) -> str:
+        zone = self._zone_of.get(path)
+        if zone is None:
+            zone = self._zone_of[path] = self._zones.place(path, mode).zone
+        return zone
+
+    def _lay(self, name: str, entries: tuple[Entry, ...]) -> Stand:
+        root = (self._folder / name).resolve()
+        root.mkdir()
+        lay(self._repository, entries, root)
+        code = [(text_of(entry.path), self._zone(entry.path, entry.mode)) for entry in entries if entry.path.endswith(_CODE_BYTES)]
+        roots = tuple(text_of(path) for path in self._zones.source_roots) or ("",)
+        names = top_level((path for path, zone in code if zone == "source"), self.policy.score.paths)
+        on_base = names if name == "base" else self._names_on_base()
+        return Stand(
+            root=root,
+            source_roots=tuple(os.path.normpath(root / path) for path in roots),
+            source_names=tuple(sorted(names)),
+            own_runner=tuple(sorted(on_base & set(RUNNER_NEEDS))),
+            sealed=tuple(path for path, zone in code if zone == "oracle" and (roots == ("",) or below(path, roots))),
+        )
+
+    def _names_on_base(self) -> set[str]:
+        if self.base_tree in self._stands:
+            return set(self._stands[self.base_tree].source_names)
+        entries = self._repository.tree(self.base_tree)
+        source = (text_of(e.path) for e in entries if e.path.endswith(_CODE_BYTES) and self._zone(e.path, e.mode) == "source")
+        return top_level(source, self.policy.score.paths)
+
+
+_LINK = 0o120000
+_CODE_BYTES = tuple(suffix.encode() for suffix in _CODE)
+
+
+def below(path: str, roots: Iterable[str]) -> bool:
+    """Whether a path is one of the roots or lies in one."""
+    return any(path == root or path.startswith(root.rstrip("/") + "/") for root in roots)
+
+
+def top_level(paths: Iterable[str], import_paths: Iterable[str]) -> set[str]:
+    """The top-level module names that source files have on the import paths (both relative to the root of the tree)."""
+    prefixes = ["" if path in ("", ".") else path.strip("/").removeprefix("./") + "/" for path in import_paths]
+    found = set()
+    for path in paths:
+        for prefix in prefixes:
+            if path.startswith(prefix):
+                name = path[len(prefix) :].split("/", 1)[0].split(".", 1)[0]
+                if name.isidentifier():
+                    found.add(name)
+    return found

@@ -1,0 +1,143 @@
+"""The order of things: calibrate and run side by side, then ask a red run again, and a green one harder."""
+
+from __future__ import annotations
+
+import os
+import secrets
+from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+
+import msgspec
+
+from trivet.legs import score as score_leg
+from trivet.model import Calibration, LeaseMatch, RunRecord, ScoreEvidence
+from trivet.scoring import harder
+from trivet.scoring.scene import Scene
+from trivet.stage.cache import Cache, build_digest, key_of
+from trivet.stage.calibrate import calibrate
+from trivet.stage.replay import run_facts
+from trivet.stage.runner import Runner, Stand
+from trivet.stage.wall import Wall
+
+
+def _silent(_line: str) -> None:
+    return None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Request:
+    """How to gather.
+
+    ``python`` is the project's interpreter (absolute), ``scratch`` an existing folder of ours. ``leases``: what the ledger says of
+    sealed tests, to see how they fail with their marks lifted. ``secret``: seed of fresh inputs and of the choice of controls; None draws one.
+    ``progress`` is told one line a step.
+    """
+
+    wall: Wall
+    python: Path
+    scratch: Path
+    cache: Cache = field(default_factory=lambda: Cache(None))
+    leases: tuple[LeaseMatch, ...] = ()
+    secret: int | None = None
+    progress: Callable[[str], None] = _silent
+
+
+def gather(scene: Scene, request: Request) -> ScoreEvidence:
+    """Run what has to run and return all that the score leg judges.
+
+    Raises:
+        ProbeError: the project's interpreter or its pytest cannot run on this host.
+        SandboxError: a step of the wall failed.
+    """
+    wall = request.wall.facts
+    facts = run_facts(scene.policy.score, request.python, wall=wall.name)
+    whole = ScoreEvidence(files=scene.tests, wall=wall, conflicts=scene.conflicts, replay=tuple(sorted(facts.items())))
+    if scene.conflicts:
+        return whole
+    common = {
+        "facts": facts,
+        "tests": scene.tests,
+        "base": scene.base_tree,
+        "build": build_digest(),
+        "wall": wall,
+        "own": scene.policy.zones,
+    }
+    calibration_key = key_of(common)
+    leased = [(match.file, match.function, match.problem, match.lease) for match in request.leases]
+    settings = msgspec.to_builtins(scene.policy.score)
+    evidence_key = key_of({**common, "head": scene.head_tree, "score": settings, "leases": msgspec.to_builtins(leased)})
+    known = request.cache.get("evidence", evidence_key, ScoreEvidence) if request.secret is None else None
+    if known is not None:
+        request.progress("everything is in the cache")
+        return known
+    secret = secrets.randbits(48) if request.secret is None else request.secret
+    whole = replace(whole, replay=tuple(sorted({**facts, "secret": str(secret)}.items())), fresh_seed=secret % 2**32)
+    walk = _Walk(scene, request, calibration_key, secret)
+    found = walk.gather(whole)
+    if score_leg.judge(found).status == "PASS":
+        request.cache.put("evidence", evidence_key, found)
+    return found
+
+
+class _Walk:
+    def __init__(self, scene: Scene, request: Request, calibration_key: str, secret: int) -> None:
+        self.scene, self.request = scene, request
+        self.policy = scene.policy.score
+        self.key = calibration_key
+        self.secret = secret
+        self.say = request.progress
+
+    def runner(self, stand: Stand) -> Runner:
+        return Runner(stand=stand, policy=self.policy, wall=self.request.wall, python=self.request.python, scratch=self.request.scratch)
+
+    def gather(self, whole: ScoreEvidence) -> ScoreEvidence:
+        calibration = self.request.cache.get("calibration", self.key, Calibration)
+        head = self.runner(self.scene.head())
+        same = self.scene.head_tree == self.scene.base_tree
+        if calibration is not None:
+            self.say("running the sealed tests on the scoring tree")
+            run = head.run(head.job(self.scene.tests))
+        else:
+            self.say("calibrating on base and running the sealed tests on the scoring tree")
+            base = self.runner(self.scene.base())
+            with ThreadPoolExecutor(max_workers=workers()) as pool:
+                first = pool.submit(calibrate, base, self.scene.tests)
+                second = None if same else pool.submit(head.run, head.job(self.scene.tests))
+                calibration = first.result()
+                run = head.run(head.job(self.scene.tests)) if second is None else second.result()
+            self.request.cache.put("calibration", self.key, calibration)
+        found = replace(whole, calibration=calibration, runs=(run,))
+        found = replace(found, lifted=harder.lifted(head, found, self.request.leases))
+        if score_leg.is_red(found):
+            return replace(found, reruns=self._again(head, found))
+        return self._harder(head, found)
+
+    def _again(self, head: Runner, found: ScoreEvidence) -> tuple[tuple[RunRecord, ...], ...]:
+        """Run a red run again, to tell product from environment. What did not run to its end is not asked again."""
+        if any(run.end.how != "closed" or run.end.detail for run in found.runs) or not self.policy.reruns:
+            return ()
+        self.say(f"red: running it again, {self.policy.reruns} times")
+        with ThreadPoolExecutor(max_workers=workers()) as pool:
+            jobs = [pool.submit(head.run, head.job(self.scene.tests)) for _ in range(self.policy.reruns)]
+            return tuple((job.result(),) for job in jobs)
+
+    def _harder(self, head: Runner, found: ScoreEvidence) -> ScoreEvidence:
+        """Ask a green run harder: inputs it could not know, another environment, controls."""
+        with ThreadPoolExecutor(max_workers=workers()) as pool:
+            fresh = pool.submit(harder.fresh, head, found)
+            varied = pool.submit(harder.varied, head, found, self.secret)
+            found = replace(found, fresh=fresh.result(), varied=varied.result())
+        if any(run.end.how != "closed" or any(r.outcome != "passed" for r in run.results) for run in found.fresh):
+            base = self.runner(self.scene.base())
+            found = replace(found, fresh_base=harder.fresh(base, found))
+        if harder.differs(found):
+            base = self.runner(self.scene.base())
+            found = replace(found, varied_base=harder.varied(base, found, self.secret))
+        return found
+
+
+def workers() -> int:
+    """How many runs go side by side."""
+    return 2 if (os.cpu_count() or 1) > 1 else 1
