@@ -75,7 +75,7 @@ def _mixed(facts: ChangeFacts, kind: Kind) -> Iterable[Finding]:
         status = _STATUS.get(change.raw.status, change.raw.status)
         if change.zone == "oracle":
             yield _finding("TRV101" if source else "TRV103", f"sealed path {status}{beside}", change.path)
-        elif change.zone != "control" or change.path in told:
+        elif change.zone != "control" or change.path in told or change.placed.by.startswith("path that collides"):
             continue
         elif change.path in keys:
             named = ", ".join(keys[change.path][:_SHOWN])

@@ -6,7 +6,7 @@ Base is the measure: what stands there already is not held against a change that
 from __future__ import annotations
 
 import configparser
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from trivet.git import FOLDER, GITLINK, LINK, Repository
 from trivet.model import Change, ChangeFacts, Commit, Placed, Policy, RawChange, text_of
@@ -33,10 +33,11 @@ def read_changes(repository: Repository, base: Commit, head: Commit, policy: Pol
         if known is None or (known.zone != "control" and change.zone == "control"):
             changes[raw.path] = change
     rows = tuple(changes.values())
+    twins = dict(collisions(repository, base, head, rows))
     return ChangeFacts(
-        changes=rows,
+        changes=tuple(_collided(change, twins.get(change.path)) for change in rows),
         links=tuple(dict.fromkeys(look.links)),
-        collisions=collisions(repository, base, head, rows),
+        collisions=tuple(twins.items()),
         shadows=tuple(dict.fromkeys(look.shadows)),
         keys=tuple(dict.fromkeys(look.keys)),
         plugins=tuple(dict.fromkeys(look.plugins)),
@@ -157,6 +158,14 @@ class _Look:
         old = _groups(self.repository.blob(raw.old_oid)) if raw.old_mode in _REGULAR else {}
         scripts = ("console_scripts", "gui_scripts")
         return next((group for group, rows in new.items() if group not in scripts and rows != (old or {}).get(group)), "")
+
+
+def _collided(change: Change, other: bytes | None) -> Change:
+    """A name that some file system takes for another one has no zone of its own; sealed and proposed paths stay what they are."""
+    if other is None or change.zone in ("oracle", "proposed", "control"):
+        return change
+    influence = f"some file systems take it for {text_of(other)!r}"
+    return replace(change, placed=Placed(zone="control", by="path that collides by case or Unicode form", influence=influence))
 
 
 def link_place(path: bytes, target: bytes) -> bytes | None:

@@ -12,11 +12,13 @@ from typing import Literal
 
 import msgspec
 
+from trivet.errors import PolicyError
 from trivet.git import Tree
 from trivet.model import AdvisoryPolicy, Allow, Exclude, OraclePolicy, Override, OwnersPolicy, Policy, ScorePolicy, ZonePolicy
 from trivet.sealed.policy_file import PolicyFile, ScoreTable, parse
 from trivet.sealed.policy_lanes import read_lanes
 from trivet.sealed.pytest_config import python_files
+from trivet.zones import Zones
 
 POLICY_FILE = b"trivet.toml"
 LANES_FILE = b".pyrefix-lanes.toml"
@@ -47,6 +49,7 @@ def read_policy(tree: Tree) -> Policy:
     if data is not None:
         policy = _overlaid(policy, file)
         policy = replace(policy, source=f"{POLICY_FILE.decode()} at {tree.label}")
+    _refuse_open(policy, tree.label)
     policy = replace(policy, oracle=replace(policy.oracle, test_patterns=python_files(tree)))
     return replace(policy, digest=digest_of(policy))
 
@@ -55,6 +58,20 @@ def digest_of(policy: Policy) -> str:
     """SHA-256 (hex) of the canonical JSON of all that the policy decides; its source does not count."""
     plain = msgspec.to_builtins(replace(policy, digest="", source=""))
     return hashlib.sha256(msgspec.json.encode(plain, order="sorted")).hexdigest()
+
+
+def _refuse_open(policy: Policy, label: str) -> None:
+    """Refuse manifests and ledger that a patch could move together with production code."""
+    zones, oracle = Zones(policy.zones), policy.oracle
+    rows = [("oracle.manifest", oracle.manifest), ("oracle.leases", oracle.leases), *(("oracle.digests", path) for path in oracle.digests)]
+    for key, path in rows:
+        zone = zones.place(path.encode("utf-8", "surrogateescape")).zone if path else "oracle"
+        if zone not in ("oracle", "control"):
+            raise PolicyError(
+                f"{key}: {path!r} lies in the {zone} zone, where a patch may write",
+                where=f"{key}, {policy.source}" if label in policy.source else f"{key} at {label}",
+                hint="add it to `zones.oracle`",
+            )
 
 
 def _preset(tree: Tree) -> Preset:

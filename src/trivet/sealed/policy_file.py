@@ -267,6 +267,9 @@ def _zone_problems(file: PolicyFile) -> Iterator[tuple[str, str, str]]:
         for pattern in getattr(zones, key) or ():
             if "\n" in pattern or not pattern.strip():
                 yield f"zones.{key}", f"{pattern!r} is not a gitignore-style pattern", ""
+    for row in zones.allow or ():
+        if row.path in ("trivet.toml", ".pyrefix-lanes.toml"):
+            yield "zones.allow", f"{row.path!r} is the policy itself; no key of it may move with production code", ""
     if zones.source == ():
         yield "zones.source", "an empty source zone leaves nothing to judge", ""
 
