@@ -16,7 +16,7 @@ from trivet.sealed.matching import digests_of, match_leases
 from trivet.sealed.policy import read_policy
 from trivet.sealed.skips import scan_skips
 from trivet.sealed.strict_json import StrictError
-from trivet.sealing import write
+from trivet.sealed.work_tree import write
 from trivet.zones import Zones
 
 DAY_S = 86_400
