@@ -1,0 +1,132 @@
+"""Judge a change: src-score, oracle-integrity and flake-lease, joined by AND.
+
+Policy, oracles, ledger and owners are read from BASE alone; of HEAD only the source zone is run. The verdict files go to --out. With the
+text format the last line on standard output is MERGE_OK or MERGE_BLOCKED: <flake_lease> <oracle_integrity> <src_score>.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import signal
+from pathlib import Path
+from types import FrameType
+from typing import TYPE_CHECKING, NoReturn
+
+from trivet.cli import Door, output
+from trivet.errors import TrivetError, UsageError
+from trivet.model import LEGS, Decision, Finding, LegName, Verdict
+
+if TYPE_CHECKING:
+    from trivet.gate import GateRequest
+
+
+def arguments(parser: argparse.ArgumentParser) -> None:
+    """Declare the options of ``trivet gate``."""
+    change_arguments(parser)
+    parser.add_argument(
+        "--review", type=Path, metavar="FILE", help="JSON evidence of authorship and approvals, taken from the forge by a trusted job"
+    )
+    parser.add_argument("--sign", type=Path, metavar="KEY", help="private key that signs decision.dsse.json (mode 0600)")
+    parser.add_argument("--no-advisory", action="store_true", help="do not run the proposed tests (they never decide anything)")
+    output.arguments(parser)
+
+
+def change_arguments(parser: argparse.ArgumentParser) -> None:
+    """Declare what every command that judges a change needs."""
+    parser.add_argument("--repo", type=Path, default=Path(), metavar="DIR", help="a clone, a worktree or a bare repository (default: here)")
+    parser.add_argument("--base", required=True, metavar="REV", help="the trusted commit")
+    parser.add_argument("--head", required=True, metavar="REV", help="the commit to judge")
+    parser.add_argument("--out", type=Path, default=Path("ci_out"), metavar="DIR", help="where the verdict files go (default: %(default)s)")
+    parser.add_argument(
+        "--python", metavar="EXE", help="the project's interpreter, with its test requirements (default: the policy's score.python)"
+    )
+    parser.add_argument("--isolation", choices=("auto", "shared", "split"), help="where production code runs (default: the policy's)")
+    parser.add_argument("--controls", choices=("all", "sample", "off"), help="negative controls (default: the policy's)")
+    parser.add_argument("--wall", choices=("auto", "kernel", "bubblewrap"), help="which wall to raise (default: the policy's)")
+    parser.add_argument(
+        "--vary", action="store_true", help="repeat the run under another clock, hash seed, process id, order and core count"
+    )
+    parser.add_argument("--reruns", type=int, metavar="N", help="run a red run again at least this often")
+    parser.add_argument("--no-cache", action="store_true", help="neither use nor keep records of earlier runs")
+
+
+def run(args: argparse.Namespace, door: Door) -> int:
+    """Judge one change and write its files; the exit status says what was decided."""
+    return judge_and_tell(args, door, LEGS)
+
+
+def judge_and_tell(args: argparse.Namespace, door: Door, legs: tuple[LegName, ...]) -> int:
+    """Judge the named legs, write their files, print, and give the exit status; whatever goes wrong, no stale verdict stays."""
+    from trivet.report import files  # noqa: PLC0415 - heavy rooms load when they are needed
+
+    out: Path = door.cwd / args.out
+    files.clear(out, legs)
+    signal.signal(signal.SIGTERM, _terminated)
+    output.reports(args)
+    key = getattr(args, "sign", None)
+    private = None
+    if key is not None:
+        from trivet.attest_key import load_private  # noqa: PLC0415 - only signers pay for it
+
+        private = load_private(str(door.cwd / key))
+    from trivet.gate import judge  # noqa: PLC0415
+
+    try:
+        decision = judge(request_of(args, door, legs))
+    except TrivetError as error:
+        files.write(undecided(error), out, legs=legs)
+        raise
+    files.write(decision, out, legs=legs)
+    if private is not None:
+        from trivet.attest import decision_statement, sign  # noqa: PLC0415
+
+        content = (out / "decision.json").read_bytes()
+        files.replace(
+            out / "decision.dsse.json", sign(decision_statement(json.loads(content), decision_bytes=content, now=door.now), private)
+        )
+    status = output.show(decision, args, door)
+    if legs == LEGS:
+        return status
+    words = {verdict.leg: verdict.status for verdict in decision.verdicts}
+    return {"PASS": 0, "FAIL": 1, "NOT_RUN": 3}[words[legs[0]]]
+
+
+def request_of(args: argparse.Namespace, door: Door, legs: tuple[LegName, ...]) -> GateRequest:
+    """Turn parsed options and the door's facts into the request of one judgement."""
+    from trivet.gate import GateRequest  # noqa: PLC0415
+
+    if args.reruns is not None and not 0 <= args.reruns <= 100:  # noqa: PLR2004
+        raise UsageError("--reruns takes a number from 0 to 100")
+    home = door.environ.get("XDG_CACHE_HOME") or str(Path(door.environ.get("HOME") or "/nonexistent") / ".cache")
+    review = getattr(args, "review", None)
+    return GateRequest(
+        repo=door.cwd / args.repo,
+        base=args.base,
+        head=args.head,
+        now=door.now,
+        python=None if args.python is None else str(door.cwd / args.python),
+        review=None if review is None else door.cwd / review,
+        isolation=args.isolation,
+        controls=args.controls,
+        wall=args.wall,
+        vary=args.vary,
+        reruns=args.reruns,
+        cache=None if args.no_cache else Path(home) / "trivet",
+        advisory=not getattr(args, "no_advisory", True),
+        legs=legs,
+    )
+
+
+def undecided(error: TrivetError) -> Decision:
+    """The decision when nothing could be judged: three times NOT_RUN, with the one reason."""
+    finding = Finding(rule="TRV209", message=error.message + (f" ({error.where})" if error.where else ""), next=error.hint)
+    return Decision(
+        src_score=Verdict(leg="src-score", status="NOT_RUN", findings=(finding,), cause="infra"),
+        oracle_integrity=Verdict(leg="oracle-integrity", status="NOT_RUN", cause="infra"),
+        flake_lease=Verdict(leg="flake-lease", status="NOT_RUN", cause="infra"),
+    )
+
+
+def _terminated(_number: int, _frame: FrameType | None) -> NoReturn:
+    raise KeyboardInterrupt
