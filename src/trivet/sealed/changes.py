@@ -44,6 +44,15 @@ def read_changes(repository: Repository, base: Commit, head: Commit, policy: Pol
     )
 
 
+def place_one(repository: Repository, commit: Commit, policy: Policy, path: bytes) -> Placed:
+    """The zone of one path as if it were new in a change on top of ``commit``, or as it stands there."""
+    item = repository.find(commit.tree, path)
+    mode, oid, old = (item.mode, item.oid, item.mode) if item is not None else (0o100644, "", 0)
+    raw = RawChange(path=path, status="M" if item else "A", old_mode=old, new_mode=mode, old_oid=oid, new_oid=oid)
+    look = _Look(repository, commit, commit, policy, Zones(policy.zones))
+    return look.zones.place(path, mode) if mode in _REGULAR and item is not None else look.placed(raw)
+
+
 @dataclass(slots=True)
 class _Look:
     """One reading of one change set; collects what it finds."""
@@ -150,7 +159,7 @@ class _Look:
 
     def _plugin(self, raw: RawChange) -> str:
         """The first entry point group, new or changed, that is not a script; only those load into a test runner."""
-        if raw.path.rpartition(b"/")[2] != b"entry_points.txt" or raw.new_mode not in _REGULAR:
+        if raw.path.rpartition(b"/")[2] != b"entry_points.txt" or raw.new_mode not in _REGULAR or not raw.new_oid:
             return ""
         new = _groups(self.repository.blob(raw.new_oid))
         if new is None:
