@@ -87,11 +87,16 @@ def run_facts(decision: Decision) -> tuple[str, ...]:
     """The run in short phrases: tests, controls, isolation, wall, seconds; as far as they are known."""
     run = mapping(decision, "run")
     phrases = [_counted(run[key], key) for key in ("tests", "controls") if run.get(key) not in (None, {}, [])]
-    for key, word in (("isolation", "isolation"), ("wall", "wall")):
-        value = run.get(key)
-        label = value.get("name") if isinstance(value, Mapping) else value
-        if label:
-            phrases.append(f"{word} {label}")
+    isolation, wall = run.get("isolation"), run.get("wall")
+    if isinstance(isolation, Mapping):  # isolation: files that ran in it
+        isolation = ", ".join(
+            f"{name} ({len(sequence(ran))} {'file' if len(sequence(ran)) == 1 else 'files'})" for name, ran in isolation.items()
+        )
+    if isolation:
+        phrases.append(f"isolation {isolation}")
+    label = wall.get("name") if isinstance(wall, Mapping) else wall
+    if label:
+        phrases.append(f"wall {label}")
     duration = run.get("duration_s")
     if isinstance(duration, (int, float)):
         phrases.append(f"{duration:.1f} s")

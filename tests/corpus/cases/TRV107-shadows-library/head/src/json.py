@@ -1,0 +1,2 @@
+def loads(text):
+    return []

@@ -1,0 +1,6 @@
+import pytest
+
+
+@pytest.fixture
+def cold():
+    return 20

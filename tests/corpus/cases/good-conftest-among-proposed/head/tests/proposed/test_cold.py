@@ -1,0 +1,2 @@
+def test_cold(cold):
+    assert cold == 20
