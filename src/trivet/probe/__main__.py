@@ -61,12 +61,11 @@ def main():
     split, mutate, tamper = part("split_judge"), part("mutate"), part("tamper")
     plugin = watch.Watch(job, emit)
     launch.open_paths(job)
-    if job.isolation == "split":
-        split.install(job, job.subject_fd)
+    further = [split.install(job, job.subject_fd)] if job.isolation == "split" else []
     if job.mode == "control":
         mutate.install(job, emit)
     before = tamper.before(job, emit) if tamper else None
-    launch.run_pytest(job, plugin)
+    launch.run_pytest(job, plugin, further)
     if tamper:
         tamper.after(job, before, emit)
     launch.report_origins(job, emit)

@@ -61,8 +61,6 @@ def arguments(job):
         "-q",
         "--rootdir",
         job.root,
-        "--confcutdir",  # else pytest takes the folder of `-c`, and walks the tree down from the root of the file system
-        job.root,
         "--tb=short",
         "--color=no",
         "--no-header",
@@ -102,13 +100,13 @@ def has_config(job):
         folder = os.path.dirname(folder)
 
 
-def run_pytest(job, plugin):
+def run_pytest(job, plugin, further=()):
     """Run pytest in this process; what it returns means nothing. Whatever escapes from it ends the run early, which the host sees."""
     import pytest
 
     args = arguments(job)
     try:
-        pytest.main(args, plugins=[plugin])
+        pytest.main(args, plugins=[plugin, *further])
     except BaseException as error:
         plugin.escaped(error)
 

@@ -11,6 +11,7 @@ from trivet.git import Repository
 from trivet.model import Commit, Entry, Policy, text_of
 from trivet.stage.overlay import Overlay, lay, loosen
 from trivet.stage.runner import RUNNER_NEEDS, Stand
+from trivet.stage.split import is_visible
 from trivet.zones import Zones
 
 _CODE = (".py", ".pyi", ".so", ".pyd")
@@ -91,6 +92,11 @@ class Scene:
             source_roots=tuple(os.path.normpath(root / path) for path in roots),
             source_names=tuple(sorted(names)),
             own_runner=tuple(sorted(on_base & set(RUNNER_NEEDS))),
+            visible=tuple(
+                text_of(entry.path)
+                for entry in entries
+                if entry.mode != _GITLINK and is_visible(text_of(entry.path), self._zone(entry.path, entry.mode))
+            ),
             sealed=tuple(path for path, zone in code if zone == "oracle" and (roots == ("",) or below(path, roots))),
         )
 
@@ -103,6 +109,7 @@ class Scene:
 
 
 _LINK = 0o120000
+_GITLINK = 0o160000
 _CODE_BYTES = tuple(suffix.encode() for suffix in _CODE)
 
 

@@ -17,6 +17,7 @@ from pathlib import Path
 from trivet.errors import ProbeError
 from trivet.model import Isolation, RunEnd, RunRecord, ScorePolicy
 from trivet.probe import wire
+from trivet.stage import split
 from trivet.stage.records import Fold, ProtocolError
 from trivet.stage.wall import Child, Limits, Reach, Wall, interpreter_reach
 
@@ -60,7 +61,7 @@ class Stand:
 
     ``root`` is absolute. ``source_roots``: folders (absolute) or files of the source zone. ``source_names``: top-level modules that
     production code brings. ``own_runner``: those of them that the runner needs, as base has them.
-    ``sealed``: further oracle files inside of source roots.
+    ``sealed``: further oracle files inside of source roots. ``visible``: what production code sees of the tree in split isolation.
     """
 
     root: Path
@@ -68,6 +69,7 @@ class Stand:
     source_names: tuple[str, ...]
     own_runner: tuple[str, ...] = ()
     sealed: tuple[str, ...] = ()
+    visible: tuple[str, ...] = ()
 
 
 def clock_of(policy: ScorePolicy) -> float | None:
@@ -130,9 +132,27 @@ class Runner:
         folder.mkdir(parents=True)
         job.scratch = str(folder)
         try:
+            if job.isolation == "split" and job.subject_fd < 0:
+                return self._run_split(job, folder, variation)
             return self._run(job, folder, variation, pass_fds)
         finally:
             shutil.rmtree(folder, ignore_errors=True)
+
+    def _run_split(self, job: wire.Job, folder: Path, variation: Variation) -> RunRecord:
+        """Run a job with the source in a process of its own."""
+        home = folder.with_name(folder.name + "-app")
+        tree, own = home / "app", home / "srv"
+        try:
+            split.lay_visible(self.stand.root, self.stand.visible, tree)
+            own.mkdir()
+            own.chmod(0o777)  # the subject may be another user
+            with split.start_subject(
+                self.wall, python=self.python, root=self.stand.root, tree=tree, scratch=own, paths=job.paths, limits=self.limits()
+            ) as subject:
+                job.subject_fd, job.extra["split"] = subject.fd, subject.facts
+                return self._run(job, folder, variation, (subject.fd,))
+        finally:
+            shutil.rmtree(home, ignore_errors=True)
 
     def environment(self, folder: Path, job: wire.Job, variation: Variation = PINNED) -> dict[str, str]:
         """The whole environment of a run, built from nothing."""
