@@ -1,8 +1,8 @@
 """A repository, read by plumbing alone.
 
-Names are resolved in the user's repository; everything else happens in an empty bare repository that borrows its objects (see
-``git_home.make_shadow``), so that configuration, attributes, hooks, replace refs and grafts have no say, and nothing is ever written
-to the user's repository.
+Names, objects and tree differences are read in the user's repository, with every setting overruled that could matter there; merges and
+new trees are made in an empty bare repository that borrows its objects (see ``git_home.make_shadow``), so that configuration,
+attributes and hooks have no say, and nothing is ever written to the user's repository.
 """
 
 from __future__ import annotations
@@ -41,15 +41,10 @@ class Repository:
         self.home = home
         self._program = git_program()
         self._format = object_format_of(home)
-        self._scratch = Path(tempfile.mkdtemp(prefix="trivet-git-"))
-        self._names: Reader | None = None
-        self._objects: Reader | None = None
+        self._stored = Reader(self._program, home.git_dir, self._format)
         self._levels: dict[str, tuple[Item, ...]] = {}
-        try:
-            self._shadow = make_shadow(home, self._scratch, self._format)
-        except OSError as error:
-            self.close()
-            raise GitError(f"no temporary folder could be written: {error.strerror}", where=str(self._scratch)) from error
+        self._scratch: Path | None = None
+        self._written: Reader | None = None
 
     def __enter__(self) -> Self:
         return self
@@ -59,10 +54,22 @@ class Repository:
 
     def close(self) -> None:
         """End the children and remove the temporary folder."""
-        for reader in (self._names, self._objects):
-            if reader is not None:
-                reader.close()
-        shutil.rmtree(self._scratch, ignore_errors=True)
+        self._stored.close()
+        if self._written is not None:
+            self._written.close()
+        if self._scratch is not None:
+            shutil.rmtree(self._scratch, ignore_errors=True)
+
+    @property
+    def _shadow(self) -> Path:
+        """The empty bare repository for what is merged and written; made when it is needed first."""
+        if self._scratch is None:
+            try:
+                self._scratch = Path(tempfile.mkdtemp(prefix="trivet-git-"))
+                make_shadow(self.home, self._scratch, self._format)
+            except OSError as error:
+                raise GitError(f"no temporary folder could be written: {error.strerror}", where=tempfile.gettempdir()) from error
+        return self._scratch / "shadow.git"
 
     @property
     def empty_blob(self) -> str:
@@ -79,9 +86,7 @@ class Repository:
         """
         if not rev or "\n" in rev or "\0" in rev:
             raise UsageError(f"no such revision: {rev!r}")
-        if self._names is None:
-            self._names = Reader(self._program, self.home.git_dir, self._format)
-        found = self._names.object(rev + "^{commit}")
+        found = self._stored.object(rev + "^{commit}")
         if found is None:
             raise UsageError(f"no such revision: {rev!r}", where=str(self.home.git_dir), hint="fetch it first, or check the spelling")
         return Commit(oid=found[0], tree=_header_of(found[2], b"tree")[0])
@@ -98,7 +103,7 @@ class Repository:
         """
         if self._descends(b_oid, a_oid):
             return (a_oid,)
-        status, out = self._run("merge-base", "--all", a_oid, b_oid)
+        status, out = self._run(self.home.git_dir, "merge-base", "--all", a_oid, b_oid)
         found = tuple(out.decode().split())
         if status not in (0, 1) or not found:
             raise GitError(
@@ -193,15 +198,19 @@ class Repository:
 
     def blobs(self, oids: Iterable[str]) -> Iterator[tuple[str, bytes]]:
         """``(oid, bytes)`` of many blobs, in the order asked for."""
-        return self._reader().blobs(oids)
+        reader = self._stored if self._scratch is None else self._both()
+        return reader.blobs(oids)
 
-    def _reader(self) -> Reader:
-        if self._objects is None:
-            self._objects = Reader(self._program, self._shadow, self._format)
-        return self._objects
+    def _both(self) -> Reader:
+        """A reader that sees what was written here as well."""
+        if self._written is None:
+            self._written = Reader(self._program, self._shadow, self._format)
+        return self._written
 
     def _read(self, oid: str, kind: str) -> bytes:
-        found = self._reader().object(oid)
+        found = self._stored.object(oid)
+        if found is None and self._scratch is not None:
+            found = self._both().object(oid)
         if found is None or found[1] != kind:
             raise GitError(f"the repository lacks {kind} {oid}", hint="fetch all objects; a partial or broken clone cannot be judged")
         return found[2]
@@ -215,7 +224,7 @@ class Repository:
             return Merged(tree=head.tree, conflicts=())
         if bases == (head.oid,):
             return Merged(tree=base.tree, conflicts=())
-        status, out = self._run("merge-tree", "--write-tree", "-z", "--name-only", "--no-messages", base.oid, head.oid)
+        status, out = self._run(self._shadow, "merge-tree", "--write-tree", "-z", "--name-only", "--no-messages", base.oid, head.oid)
         parts = out.split(b"\0")
         if status not in (0, 1) or not re.fullmatch(rb"[0-9a-f]{40,64}", parts[0]):
             raise GitError(
@@ -276,12 +285,12 @@ class Repository:
 
     # --- children ----------------------------------------------------------------------------------
 
-    def _run(self, *args: str) -> tuple[int, bytes]:
+    def _run(self, git_dir: Path, *args: str) -> tuple[int, bytes]:
         try:
             done = subprocess.run(
                 [self._program, *args],
-                cwd=self._shadow,
-                env=git_environment(self._program, self._shadow),
+                cwd=git_dir,
+                env=git_environment(self._program, git_dir),
                 stdin=subprocess.DEVNULL,
                 capture_output=True,
                 timeout=_TIMEOUT_S,
@@ -292,7 +301,8 @@ class Repository:
         return done.returncode, done.stdout
 
     def _out(self, *args: str) -> bytes:
-        status, out = self._run(*args)
+        # With trees of our own making the shadow is asked, which sees the user's objects too.
+        status, out = self._run(self.home.git_dir if self._scratch is None else self._shadow, *args)
         if status:
             raise GitError(
                 f"git {args[0]} failed with status {status}",

@@ -3,12 +3,10 @@
 from __future__ import annotations
 
 import re
-from functools import lru_cache
-
-from pathspec import GitIgnoreSpec
 
 from trivet.model import Placed, ZonePolicy, text_of
 from trivet.zones_names import CONTROL_NAMES, CONTROL_PLACES, influence_of, is_generated_metadata
+from trivet.zones_patterns import matcher
 
 _GITLINK = 0o160000
 _HOW = {
@@ -23,14 +21,9 @@ _NAMES = tuple(pattern for pattern, _ in CONTROL_NAMES)
 _GLOB = re.compile(rb"[*?\[\\]")
 
 
-@lru_cache(maxsize=256)
-def _spec(patterns: tuple[str, ...]) -> GitIgnoreSpec:
-    return GitIgnoreSpec.from_lines(patterns)
-
-
 def match(patterns: tuple[str, ...], path: bytes | str) -> bool:
     """Whether gitignore-style patterns match a path; the last pattern that matches decides (``!`` takes a path out again)."""
-    return bool(patterns) and _spec(patterns).match_file(path if isinstance(path, str) else text_of(path))
+    return bool(patterns) and matcher(patterns)(path if isinstance(path, str) else text_of(path))
 
 
 def literal_roots(patterns: tuple[str, ...]) -> tuple[bytes, ...] | None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import sys
 import unicodedata
 
@@ -61,6 +62,7 @@ CONTROL_NAMES: tuple[tuple[str, str], ...] = (
     (".envrc", "shells run it"),
 )
 _BYTECODE = "the interpreter may run committed bytecode instead of the source that was reviewed"
+_HINT = re.compile(r"conftest\.py|customize|\.pth|\._pth|pyvenv\.cfg|\.pyc|\.pyo|__pycache__|\.dist-info|\.egg-info|\.egg-link")
 _START = "the interpreter runs it at start, before the test runner"
 _METADATA = "its entry points load plugins into the test runner"
 MODULE_SUFFIXES = (".py", ".pyc", ".so", ".pyd")
@@ -76,7 +78,10 @@ RUNNER_MODULES = frozenset(
 
 def influence_of(path: str) -> tuple[str, str] | None:
     """``(name, how)`` when a path acts by itself wherever it lies, judged without regard to case; None when it does not."""
-    parts = [part.casefold() for part in path.split("/")]
+    folded_path = path.casefold()
+    if not _HINT.search(folded_path):
+        return None
+    parts = folded_path.split("/")
     last = parts[-1]
     stem, _, suffix = last.partition(".")
     if last == "conftest.py":
@@ -87,10 +92,8 @@ def influence_of(path: str) -> tuple[str, str] | None:
         return "*.pth", _START
     if "__pycache__" in parts or last.endswith((".pyc", ".pyo")):
         return "*.pyc", _BYTECODE
-    for part in parts:
-        if part.endswith((".dist-info", ".egg-info", ".egg-link")):
-            return "*.dist-info, *.egg-info", _METADATA
-    return None
+    metadata = any(part.endswith((".dist-info", ".egg-info", ".egg-link")) for part in parts)
+    return ("*.dist-info, *.egg-info", _METADATA) if metadata else None
 
 
 def is_generated_metadata(path: str) -> bool:

@@ -197,7 +197,7 @@ def test_the_users_repository_is_never_written(repo: Repo) -> None:
     with open_repository(repo.root) as opened:
         merged = opened.merge(opened.commit(base), opened.commit(head))
         opened.edit(merged.tree, {b"new/file": (FILE, opened.write_blob(b"new"))})
-        scratch = opened._scratch
+        scratch = opened._shadow
     assert {path: path.stat().st_mtime_ns for path in (repo.root / ".git").rglob("*") if path.is_file()} == before
     assert not scratch.exists()
 
