@@ -89,6 +89,10 @@ def judge(request: GateRequest) -> Decision:
     """
     with open_repository(request.repo) as repository:
         situation = read_situation(repository, request)
+        if situation.kind == "oracle":
+            from trivet.admission import admit  # noqa: PLC0415 - the other change set; loaded when it is met
+
+            return admit(repository, request, situation)
         return _judge_patch(repository, request, situation)
 
 
