@@ -61,6 +61,12 @@ _INTEGRITY = _rules("oracle-integrity", (
     ("TRV124", "property touches the network or real time", "Its outcome can change without a change of the code.", "Use a sealed fixture and the pinned clock."),
     ("TRV125", "ledger changes while src-score is red", "A lease may not be moved by the change that needs it.", "First make src-score pass under the ledger on base."),
     ("TRV126", "change removes or weakens sealed tests", "Fewer sealed tests than before need an owner's word.", _OWNER),
+    (
+        "TRV127",
+        "policy of head cannot be read",
+        "What cannot be read now would block every change after the merge.",
+        "An owner repairs the file that the finding names.",
+    ),
 ))
 
 _SCORE = _rules("src-score", (

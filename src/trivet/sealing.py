@@ -2,16 +2,14 @@
 
 from __future__ import annotations
 
-import os
-import tempfile
 from dataclasses import dataclass
 from pathlib import Path
 
-from trivet.errors import UsageError
 from trivet.git import WorkTree
 from trivet.model import Drift, Seal, text_of
 from trivet.sealed.manifest import read_seal, rebuilt
 from trivet.sealed.policy import read_policy
+from trivet.sealed.work_tree import write
 from trivet.zones import Zones
 
 
@@ -58,21 +56,3 @@ def seal(root: Path) -> Sealed:
             wrote.append(text_of(path))
     after = read_seal(tree, policy, zones)
     return Sealed(wrote=tuple(wrote), kept=tuple(kept), left=after.drifts, tests=len(after.tests))
-
-
-def write(root: Path, path: bytes, data: bytes) -> None:
-    """Write one file of the work tree whole: to a temporary name beside it, then renamed.
-
-    Raises:
-        UsageError: the folder or the file can't be written.
-    """
-    target = root / os.fsdecode(path)
-    try:
-        target.parent.mkdir(parents=True, exist_ok=True)
-        with tempfile.NamedTemporaryFile(dir=target.parent, prefix=".trivet-", delete=False) as file:
-            file.write(data)
-        mode = target.stat().st_mode & 0o777 if target.exists() else 0o644
-        Path(file.name).chmod(mode)
-        Path(file.name).replace(target)
-    except OSError as error:
-        raise UsageError(f"cannot be written: {error.strerror or error}", where=str(target)) from error

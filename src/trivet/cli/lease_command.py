@@ -13,29 +13,162 @@ Examples:
 from __future__ import annotations
 
 import argparse
+import json
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
+from typing import TYPE_CHECKING, NoReturn
 
 from trivet.cli import Door, output
+from trivet.errors import UsageError
+
+if TYPE_CHECKING:
+    from trivet.leasing.desk import Desk
+    from trivet.leasing.lab import Lab
+
+
+class _Verb(argparse.ArgumentParser):
+    def error(self, message: str) -> NoReturn:
+        raise UsageError(message, hint=f"see `{self.prog} --help`")
 
 
 def arguments(parser: argparse.ArgumentParser) -> None:
     """Declare the verbs."""
-    verbs = parser.add_subparsers(dest="verb", required=True, metavar="VERB")
+    verbs = parser.add_subparsers(dest="verb", required=True, metavar="VERB", parser_class=_Verb)
     digest = verbs.add_parser("digest", help="print the digest of a test, and nothing else")
     digest.add_argument("file", metavar="FILE", help="the test file, relative to the current folder")
     digest.add_argument("function", metavar="FUNCTION", help="`name` or `Class.name`")
     digest.add_argument("--source", action="store_true", help="print the digest of the syntax tree instead (`source_hash`)")
     digest.add_argument("--weak", action="store_true", help="print the legacy form instead (16 digits of co_code)")
+    adopt = verbs.add_parser("adopt", help="give every skip that stands today a dated lease")
+    adopt.add_argument("--owner", required=True, metavar="WHO", help="who stands behind the leases")
+    adopt.add_argument("--days", type=float, default=60.0, metavar="N", help="how long they last (default: %(default)g)")
+    add = verbs.add_parser("add", help="lease one test: run it with its marks lifted and record how it fails")
+    add.add_argument("test", metavar="TEST", help="`path::function`, `path::Class::function` or `stem.function`")
+    add.add_argument("--owner", required=True, metavar="WHO", help="who stands behind the lease")
+    add.add_argument("--reason", required=True, metavar="TEXT", help="why the test may be skipped")
+    renew = verbs.add_parser("renew", help="give a lease a later end and the strong digest of the code as it stands")
+    renew.add_argument("test", metavar="TEST", help="as for `add`")
+    for verb in (add, renew):
+        verb.add_argument("--days", type=float, default=14.0, metavar="N", help="how long it lasts from now (default: %(default)g)")
+        verb.add_argument("--signature", metavar="TEXT", help="`TYPE: MESSAGE`, `*` stands for any text (default: as seen)")
+        verb.add_argument("--no-run", action="store_true", help="do not run the test")
+    for verb in (add, renew, adopt):
+        verb.add_argument("--python", metavar="EXE", help="the project's interpreter (default: the policy's)")
+    remove = verbs.add_parser("remove", help="take a row out of the ledger")
+    remove.add_argument("test", metavar="TEST", help="as for `add`, or the row's qualname")
+    listing = verbs.add_parser("list", help="show the rows")
+    listing.add_argument("--json", action="store_true", help="as JSON")
+    check = verbs.add_parser("check", help="read ledger and skips of the work tree; end with 1 where something is wrong")
+    for verb in (adopt, add, renew, remove, listing, check):
+        verb.add_argument("--repo", type=Path, default=Path(), metavar="DIR", help="the work tree (default: the current folder)")
 
 
 def run(args: argparse.Namespace, door: Door) -> int:
     """Do what the verb says."""
-    return {"digest": _digest}[args.verb](args, door)
+    verbs = {"digest": _digest, "adopt": _adopt, "add": _add, "renew": _renew, "remove": _remove, "list": _list, "check": _check}
+    return verbs[args.verb](args, door)
 
 
 def _digest(args: argparse.Namespace, door: Door) -> int:
-    from trivet.leasing.digests import digest  # noqa: PLC0415 - only this verb needs it
+    from trivet.leasing.digests import digest  # noqa: PLC0415 - each verb loads what it needs
 
     found = digest(door.cwd, args.file, args.function)
     output.say((found.weak if args.weak else found.source_hash if args.source else found.strong) + "\n")
     return 0
+
+
+def _desk(args: argparse.Namespace, door: Door) -> Desk:
+    from trivet.leasing.desk import open_desk  # noqa: PLC0415
+
+    return open_desk(door.cwd / args.repo, door.now)
+
+
+@contextmanager
+def _lab(desk: Desk, args: argparse.Namespace, door: Door) -> Iterator[Lab]:
+    from trivet.leasing.lab import open_lab  # noqa: PLC0415
+
+    python = None if args.python is None else str(door.cwd / args.python)
+    with open_lab(desk, python, lambda line: _tell(line + "\n")) as lab:
+        yield lab
+
+
+def _tell(text: str) -> None:
+    sys.stderr.write(text.encode("utf-8", "backslashreplace").decode())
+
+
+def _adopt(args: argparse.Namespace, door: Door) -> int:
+    from trivet.leasing.adopt import adopt  # noqa: PLC0415
+
+    desk = _desk(args, door)
+    desk.expiry(args.days)
+    with _lab(desk, args, door) as lab:
+        done = adopt(desk, lab, owner=args.owner, days=args.days)
+    rows = [f"leased  {row['qualname']}  {row['failure_signature']}" for row in done.rows]
+    rows += [f"left    {name}: {why}" for name, why in done.left]
+    output.say("\n".join([*rows, f"{len(done.rows)} leases written, {len(done.left)} left"]) + "\n")
+    return 0
+
+
+def _add(args: argparse.Namespace, door: Door) -> int:
+    from trivet.leasing.rows import add  # noqa: PLC0415
+
+    desk = _desk(args, door)
+    words = {"owner": args.owner, "reason": args.reason, "days": args.days, "signature": args.signature}
+    if args.no_run or args.signature is not None:
+        row = add(desk, None, args.test, **words)
+    else:
+        with _lab(desk, args, door) as lab:
+            row = add(desk, lab, args.test, **words)
+    output.say(f"leased  {row['qualname']}  {row['failure_signature']}\n")
+    return 0
+
+
+def _renew(args: argparse.Namespace, door: Door) -> int:
+    from trivet.leasing.rows import renew  # noqa: PLC0415
+
+    desk = _desk(args, door)
+    if args.no_run:
+        row = renew(desk, None, args.test, days=args.days, signature=args.signature)
+    else:
+        with _lab(desk, args, door) as lab:
+            row = renew(desk, lab, args.test, days=args.days, signature=args.signature)
+    output.say(f"renewed  {row['qualname']}  {args.days:g} days\n")
+    return 0
+
+
+def _remove(args: argparse.Namespace, door: Door) -> int:
+    from trivet.leasing.rows import remove  # noqa: PLC0415
+
+    output.say(f"removed  {remove(_desk(args, door), args.test)}\n")
+    return 0
+
+
+def _list(args: argparse.Namespace, door: Door) -> int:
+    from trivet.leasing.rows import listed  # noqa: PLC0415
+
+    rows = listed(_desk(args, door))
+    if args.json:
+        plain = [
+            {"test": r.test, "owner": r.owner, "days": round(r.days, 2), "state": r.state, "signature": r.signature, "reason": r.reason}
+            for r in rows
+        ]
+        output.say(json.dumps(plain, indent=2) + "\n")
+        return 0
+    width = max([len(row.test) for row in rows], default=0)
+    lines = [f"{row.test:{width}}  {row.days:6.1f} days  {row.owner}  {row.state}" for row in rows]
+    output.say("\n".join([*lines, f"{len(rows)} leases"]) + "\n")
+    return 0
+
+
+def _check(args: argparse.Namespace, door: Door) -> int:
+    from trivet.leasing.rows import check  # noqa: PLC0415
+
+    found = check(_desk(args, door))
+    lines = [
+        f"{f.level:7}  {f.rule}  {f.path.decode('utf-8', 'replace') if f.path else ''}{f':{f.line}' if f.line else ''}  {f.message}"
+        for f in found
+    ]
+    output.say("\n".join([*lines, f"{len(found)} findings"]) + "\n")
+    return 1 if any(finding.level == "error" for finding in found) else 0

@@ -175,18 +175,23 @@ def _unleased(result: TestResult, shown: Calibrated | None, match: LeaseMatch | 
     return match.rule, match.problem
 
 
+def needs_lease(result: TestResult, shown: Calibrated | None) -> bool:
+    """Whether a result needs a lease: it ended skipped or xfailed, and no condition of the environment that base shows too excuses it."""
+    return result.outcome in _NOT_RUN_OUTCOMES and not _free(result, shown)
+
+
 def _free(result: TestResult, shown: Calibrated | None) -> bool:
     """Whether a skip needs no lease: it speaks of the environment, and base skips the very same test for the same reason.
 
     A whole file that is left out because a package is missing is never free: a file that never runs proves nothing.
     """
-    if result.outcome != "skipped" or result.by_source:
+    if result.outcome == "xpassed" or result.by_source:
         return False
     if "::" not in result.id and _missing_package(result.reason):
         return False
     if shown is None:
         return result.env_skip
-    return shown.outcome == "skipped" and (shown.env_skip or result.env_skip) and _plain(shown.reason) == _plain(result.reason)
+    return shown.outcome == result.outcome and shown.env_skip and _plain(shown.reason) == _plain(result.reason)
 
 
 def _missing_package(reason: str) -> bool:

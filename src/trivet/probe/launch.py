@@ -61,6 +61,8 @@ def arguments(job):
         "-q",
         "--rootdir",
         job.root,
+        "--confcutdir",  # else pytest takes the folder of `-c`, and walks the tree down from the root of the file system
+        job.root,
         "--tb=short",
         "--color=no",
         "--no-header",

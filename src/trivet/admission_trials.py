@@ -1,0 +1,188 @@
+"""The runs of an admission: base's oracle and head's oracle on base's source, then the new and changed properties asked harder."""
+
+from __future__ import annotations
+
+import shutil
+import signal
+import tempfile
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, replace
+from pathlib import Path
+
+from trivet.git import Repository
+from trivet.legs.admission import Candidate, Trials, Varied
+from trivet.model import Calibrated, Calibration, Commit, LeaseMatch, Policy, RunRecord, ScoreEvidence
+from trivet.scoring import Request, Scene, harder
+from trivet.stage import control_runs
+from trivet.stage.cache import Cache, build_digest, key_of
+from trivet.stage.calibrate import calibrate, calibration_of, check_startable
+from trivet.stage.controls import Book
+from trivet.stage.overlay import Overlay
+from trivet.stage.replay import find_python, run_facts
+from trivet.stage.runner import Runner, Stand, Variation
+from trivet.stage.wall import choose
+from trivet.zones import Zones
+
+VARIATIONS: tuple[tuple[str, Variation, int], ...] = (
+    ("another hash seed, seed and order", Variation(hash_seed=4021, order_seed=7, fold="-seed"), 97),
+    ("a clock 200 days later", Variation(clock_shift_s=200 * 86_400.0 + 12_345.0, hash_seed=11, fold="-clock"), 0),
+)
+"""What a property must not depend on: (in words, variation of the runner, number added to the seed)."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Trial:
+    """What is tried: the two oracles, and which of head's properties are new or changed.
+
+    ``quiet``: nothing moved that a run could see, so one run stands for both oracles.
+    """
+
+    base: Commit
+    merged: str
+    base_tests: tuple[str, ...]
+    head_tests: tuple[str, ...]
+    candidates: tuple[Candidate, ...]
+    leases: tuple[LeaseMatch, ...]
+    quiet: bool
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Means:
+    """What a run needs from the caller; ``python`` None: the policy's, or the one trivet runs on."""
+
+    repo: Path
+    python: str | None = None
+    cache: Path | None = None
+    progress: Callable[[str], None] = lambda _line: None
+
+
+def run_trials(repository: Repository, trial: Trial, policy: Policy, zones: Zones, means: Means) -> tuple[Trials, ScoreEvidence]:
+    """Run what has to run.
+
+    Returns:
+        The trials for admission's leg, and the evidence for the flake-lease leg.
+
+    Raises:
+        TrivetError: interpreter, wall or probe cannot be had on this host.
+    """
+    with _scene(repository, trial, policy, zones, means) as (scene, request):
+        say = request.progress
+        head = _runner(scene, request, scene.head())
+        say("running head's oracle on base's source")
+        record = head.run(head.job(trial.head_tests))
+        check_startable(record, own_runner=bool(head.stand.own_runner))
+        after = calibration_of(record)
+        before = after if trial.quiet else _base(scene, request, trial)
+        moved = _moved(after, trial.candidates)
+        controlled = bool(moved) and policy.score.controls != "off"
+        if controlled:
+            say("trying altered copies of the new and changed properties")
+            after = _controlled(_runner(scene, request, scene.head()), _texts(scene.head(), trial.head_tests), after, moved)
+        varied = _varied(head, moved) if moved else ()
+        facts = run_facts(policy.score, request.python, wall=request.wall.facts.name)
+        evidence = ScoreEvidence(
+            calibration=before, runs=(record,), files=trial.head_tests, wall=request.wall.facts, replay=tuple(sorted(facts.items()))
+        )
+        evidence = replace(evidence, lifted=harder.lifted(head, evidence, trial.leases))
+        return Trials(base=before, head=after, varied=varied, controlled=controlled), evidence
+
+
+@contextmanager
+def _scene(repository: Repository, trial: Trial, policy: Policy, zones: Zones, means: Means) -> Iterator[tuple[Scene, Request]]:
+    python = find_python(policy.score, repo=means.repo, asked=means.python)
+    wall = choose(policy.score.wall, network=policy.score.network, allow_none=True)
+    folder = Path(tempfile.mkdtemp(prefix="trivet-"))
+    scene = None
+    try:
+        folder.chmod(0o711)
+        (folder / "trees").mkdir()
+        (folder / "runs").mkdir()
+        overlay = Overlay(tree=trial.merged, entries=repository.tree(trial.merged), conflicts=())
+        scene = Scene(repository, trial.base, overlay, policy, zones, trial.base_tests, folder / "trees")
+        cache = Cache(means.cache)
+        yield scene, Request(wall=wall, python=python, scratch=folder / "runs", cache=cache, progress=means.progress)
+    finally:
+        before = signal.signal(signal.SIGTERM, signal.SIG_IGN)
+        try:
+            if scene is not None:
+                scene.close()
+            shutil.rmtree(folder, ignore_errors=True)
+        finally:
+            signal.signal(signal.SIGTERM, before)
+
+
+def _runner(scene: Scene, request: Request, stand: Stand) -> Runner:
+    return Runner(stand=stand, policy=scene.policy.score, wall=request.wall, python=request.python, scratch=request.scratch)
+
+
+def _base(scene: Scene, request: Request, trial: Trial) -> Calibration:
+    """Base's own calibration, kept under the key of the scored run, so that both share it."""
+    wall = request.wall.facts
+    key = key_of(
+        {
+            "facts": run_facts(scene.policy.score, request.python, wall=wall.name),
+            "tests": trial.base_tests,
+            "base": scene.base_tree,
+            "build": build_digest(),
+            "wall": wall,
+            "own": scene.policy.zones,
+        }
+    )
+    known = request.cache.get("calibration", key, Calibration)
+    if known is None:
+        request.progress("calibrating on base")
+        known = calibrate(_runner(scene, request, scene.base()), trial.base_tests)
+        request.cache.put("calibration", key, known)
+    return known
+
+
+def _moved(after: Calibration, candidates: Sequence[Candidate]) -> tuple[Calibrated, ...]:
+    names = {(row.file, row.function) for row in candidates if row.state != "same"}
+    return tuple(test for test in after.tests if _function_of(test.id) in names)
+
+
+def _controlled(runner: Runner, texts: dict[str, str], after: Calibration, moved: tuple[Calibrated, ...]) -> Calibration:
+    """Fill in the controls of the moved tests; the other tests are not tried."""
+    part = control_runs.admit(Book(texts), replace(after, tests=moved), control_runs.runner_of(runner))
+    found = {test.id: test for test in part.tests}
+    return replace(after, tests=tuple(found.get(test.id, test) for test in after.tests))
+
+
+def _texts(stand: Stand, tests: Sequence[str]) -> dict[str, str]:
+    """The Python files of head's oracle as they lie in the tree: test files, and what lies beside or above them."""
+    folders = {Path(test).parts[0] for test in tests}
+    found = {}
+    for folder in sorted(folders):
+        for file in sorted((stand.root / folder).rglob("*.py")) if (stand.root / folder).is_dir() else [stand.root / folder]:
+            try:
+                found[str(file.relative_to(stand.root))] = file.read_text("utf-8")
+            except (OSError, UnicodeDecodeError):
+                continue
+    return found
+
+
+def _varied(runner: Runner, moved: tuple[Calibrated, ...]) -> tuple[Varied, ...]:
+    """Run the moved tests under other environments; what already differs when they run without their neighbours does not count."""
+    ids = [test.id for test in moved]
+    files = tuple(dict.fromkeys(test.file for test in moved))
+    pinned = {test.id: test.outcome for test in moved}
+    rows = [Varied(what=what, outcomes=_outcomes(_again(runner, files, ids, variation, shift))) for what, variation, shift in VARIATIONS]
+    if all(pinned.get(name) == outcome for row in rows for name, outcome in row.outcomes):
+        return tuple(rows)
+    alone = dict(_outcomes(_again(runner, files, ids, Variation(fold="-alone"), 0)))
+    steady = {name for name, outcome in alone.items() if pinned.get(name) == outcome}
+    return tuple(replace(row, outcomes=tuple(pair for pair in row.outcomes if pair[0] in steady)) for row in rows)
+
+
+def _again(runner: Runner, files: tuple[str, ...], ids: list[str], variation: Variation, shift: int) -> RunRecord:
+    return runner.run(runner.job(files, variation=variation, ids=ids, seed=runner.policy.seed + shift), variation=variation)
+
+
+def _outcomes(record: RunRecord) -> tuple[tuple[str, str], ...]:
+    return tuple((result.id, result.outcome) for result in record.results)
+
+
+def _function_of(test: str) -> tuple[str, str]:
+    file, *rest = test.split("[", 1)[0].split("::")
+    return file, ".".join(rest)

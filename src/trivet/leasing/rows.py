@@ -1,0 +1,132 @@
+"""Single rows of the ledger: add, renew, remove, list, check."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from trivet import signature as signatures
+from trivet.errors import UsageError
+from trivet.leasing.adopt import signature_of
+from trivet.leasing.desk import DAY_S, Desk
+from trivet.leasing.lab import Lab
+from trivet.legs.lease import function_of, judge_static
+from trivet.model import Finding, TestResult
+from trivet.sealed import ledger as ledger_file
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Listed:
+    """One row as ``lease list`` shows it. ``days``: left, negative once it has ended; ``state``: ``holds`` or why not."""
+
+    test: str
+    owner: str
+    reason: str
+    signature: str
+    days: float
+    state: str
+
+
+def failures(lab: Lab, file: str, function: str) -> tuple[Sequence[TestResult], Sequence[TestResult]]:
+    """The results of one test in a run of all tests, and those with its marks lifted.
+
+    Raises:
+        UsageError: the sealed tests, as they run here, hold no such test.
+    """
+    record = lab.run()
+    mine = [result for result in record.results if function_of(result.id) == (file, function)]
+    if not mine:
+        raise UsageError(f"{file}::{function} did not run", hint="see whether it is collected: its module may fail to import")
+    return mine, lab.lifted([result.id for result in mine])
+
+
+def add(desk: Desk, lab: Lab | None, test: str, *, owner: str, reason: str, days: float, signature: str | None) -> dict[str, object]:
+    """Add one row: run the test with its marks lifted, record how it fails.
+
+    Raises:
+        UsageError: no such test, a row exists, or the test passes and so needs no lease.
+    """
+    file, function = desk.find(test)
+    if desk.of(file, function) is not None:
+        raise UsageError(f"{file}::{function} has a lease", hint="`trivet lease renew` or `remove` it")
+    if signature is None:
+        if lab is None:
+            raise UsageError("a signature is needed where the test is not run", where="--signature")
+        mine, lifted = failures(lab, file, function)
+        if lifted and all(result.outcome in ("passed", "xpassed") for result in lifted):
+            raise UsageError(f"{file}::{function} passes with its marks lifted: it needs no lease", hint="remove the mark")
+        signature = signature_of(file, mine, lifted)
+    row = desk.row(file, function, signature=signature, expires_at=desk.expiry(days), owner=owner, reason=reason)
+    desk.save(desk.added([row]))
+    return row
+
+
+def renew(desk: Desk, lab: Lab | None, test: str, *, days: float, signature: str | None) -> dict[str, object]:
+    """Write one row anew: digest of the code as it stands (the strong form), and a later end.
+
+    Raises:
+        UsageError: no such row, or the test no longer fails with the row's signature.
+    """
+    file, function = desk.find(test)
+    match = desk.of(file, function)
+    if match is None or match.lease is None or match.lease.line is None:
+        raise UsageError(f"no row of the ledger names {file}::{function}", hint="`trivet lease list` shows the rows")
+    named = signature or match.lease.signature
+    if lab is not None:
+        _, lifted = failures(lab, file, function)
+        for result in lifted:
+            seen = result.failure
+            if seen is not None and not signatures.matches(named, type_=seen.type, message=seen.message, file=seen.file):
+                told = signatures.signature_of(seen.type, seen.message, seen.file)
+                raise UsageError(f"{result.id} fails otherwise: {told}", hint="give the new signature with --signature")
+        if lifted and all(result.outcome in ("passed", "xpassed") for result in lifted):
+            raise UsageError(f"{file}::{function} passes again", hint="`trivet lease remove` the row and remove the mark")
+    old = ledger_file.raw_row(desk.data(), match.lease.line)
+    new = desk.row(
+        file, function, signature=named, expires_at=desk.expiry(days), owner=str(old.get("owner", "")), reason=str(old.get("reason", ""))
+    )
+    new["qualname"] = old.get("qualname", new["qualname"])
+    desk.save(ledger_file.replace_row(desk.data(), match.lease.line, new))
+    return new
+
+
+def remove(desk: Desk, test: str) -> str:
+    """Take one row away. A row whose test is gone is named as it stands in ``qualname``.
+
+    Raises:
+        UsageError: no such row.
+    """
+    for match in desk.matches:
+        lease = match.lease
+        if lease is None or lease.line is None:
+            continue
+        names = {lease.qualname, f"{match.file}::{match.function}", f"{match.file}::{match.function.replace('.', '::')}"}
+        if test.split("[", 1)[0] in names:
+            desk.save(ledger_file.remove_row(desk.data(), lease.line))
+            return lease.qualname
+    raise UsageError(f"no row of the ledger names {test!r}", hint="`trivet lease list` shows the rows")
+
+
+def listed(desk: Desk) -> tuple[Listed, ...]:
+    """All good rows, in the order of the ledger."""
+    rows = []
+    for match in desk.matches:
+        lease = match.lease
+        if lease is not None:
+            state = "weak digest" if lease.weak and not match.problem else match.problem or "holds"
+            days = (lease.expires_at - desk.now) / DAY_S
+            test = f"{match.file}::{match.function}" if match.file else lease.qualname
+            rows.append(Listed(test=test, owner=lease.owner, reason=lease.reason, signature=lease.signature, days=days, state=state))
+    return tuple(rows)
+
+
+def check(desk: Desk) -> tuple[Finding, ...]:
+    """What the static half of flake-lease finds in the work tree."""
+    found = judge_static(desk.ledger, desk.sites, desk.matches, now=desk.now).findings
+    broken = [
+        Finding(rule=match.rule, message=f"{match.file}::{match.function}: {match.problem}", path=desk.path, line=match.lease.line)
+        for match in desk.matches
+        if match.lease is not None and match.problem and match.rule in ("TRV303", "TRV304")
+    ]
+    known = {(finding.rule, finding.message) for finding in found}
+    return (*found, *(finding for finding in broken if (finding.rule, finding.message) not in known))
