@@ -26,7 +26,7 @@ class Recorder:
         self._dump = wire.dump_record
         self._lock = threading.RLock()
 
-    def __call__(self, kind, **fields):
+    def __call__(self, kind, /, **fields):
         if _getpid() != self._pid:
             return
         with self._lock:

@@ -115,8 +115,8 @@ class _Walk:
         return self._harder(head, found)
 
     def _again(self, head: Runner, found: ScoreEvidence) -> tuple[tuple[RunRecord, ...], ...]:
-        """Run a red run again, to tell product from environment. What did not run to its end is not asked again."""
-        if any(run.end.how != "closed" or run.end.detail for run in found.runs) or not self.policy.reruns:
+        """Run a red run again, to tell product from environment. What is red for another reason than a property is not asked again."""
+        if score_leg.judge(found).cause != "property" or not self.policy.reruns:
             return ()
         self.say(f"red: running it again, {self.policy.reruns} times")
         with ThreadPoolExecutor(max_workers=workers()) as pool:
