@@ -14,6 +14,7 @@ import msgspec
 from trivet.legs import score as score_leg
 from trivet.model import Calibration, LeaseMatch, RunRecord, ScoreEvidence
 from trivet.scoring import harder
+from trivet.scoring.control import Controls
 from trivet.scoring.scene import Scene
 from trivet.stage.cache import Cache, build_digest, key_of
 from trivet.stage.calibrate import calibrate
@@ -88,6 +89,7 @@ class _Walk:
         self.key = calibration_key
         self.secret = secret
         self.say = request.progress
+        self.controls = Controls(scene.texts, self.policy.controls, secret, request.cache, calibration_key, request.progress)
 
     def runner(self, stand: Stand) -> Runner:
         return Runner(stand=stand, policy=self.policy, wall=self.request.wall, python=self.request.python, scratch=self.request.scratch)
@@ -124,17 +126,21 @@ class _Walk:
             return tuple((job.result(),) for job in jobs)
 
     def _harder(self, head: Runner, found: ScoreEvidence) -> ScoreEvidence:
-        """Ask a green run harder: inputs it could not know, another environment, controls."""
+        """Ask a green run harder: controls, inputs it could not know, another environment."""
+        calibration = found.calibration or Calibration(tests=(), errors=(), end=found.runs[0].end)
+        # The repository's children serve one thread: what is needed of it is fetched before threads start.
+        base = self.runner(self.scene.base()) if self.policy.controls != "off" and self.controls.book else None
         with ThreadPoolExecutor(max_workers=workers()) as pool:
             fresh = pool.submit(harder.fresh, head, found)
             varied = pool.submit(harder.varied, head, found, self.secret)
-            found = replace(found, fresh=fresh.result(), varied=varied.result())
+            if base is not None:
+                calibration = self.controls.admitted(calibration, lambda: base)
+            controls = self.controls.run(calibration, found.runs, head)
+            found = replace(found, calibration=calibration, controls=controls, fresh=fresh.result(), varied=varied.result())
         if any(run.end.how != "closed" or any(r.outcome != "passed" for r in run.results) for run in found.fresh):
-            base = self.runner(self.scene.base())
-            found = replace(found, fresh_base=harder.fresh(base, found))
+            found = replace(found, fresh_base=harder.fresh(self.runner(self.scene.base()), found))
         if harder.differs(found):
-            base = self.runner(self.scene.base())
-            found = replace(found, varied_base=harder.varied(base, found, self.secret))
+            found = replace(found, varied_base=harder.varied(self.runner(self.scene.base()), found, self.secret))
         return found
 
 
