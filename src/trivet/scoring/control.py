@@ -1,7 +1,7 @@
 """Negative controls in the walk: which of them work is learnt on base, as far as it is needed; then head's are run.
 
-With ``controls = "sample"`` only the tests that this judgement samples are tried on base, so that a first judgement stays cheap; what was learnt
-is kept and grows.
+With ``controls = "sample"`` only the tests that this judgement samples are tried on base, so that a first judgement stays cheap; what was
+learnt is kept and grows.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from dataclasses import dataclass, replace
 from trivet.model import Calibration, ControlResult, RunRecord
 from trivet.stage.cache import Cache
 from trivet.stage.control_runs import admit, judge, runner_of
-from trivet.stage.controls import Book, file_of
+from trivet.stage.controls import ATTEMPTS, Book, file_of
 from trivet.stage.runner import Runner
 
 Known = dict[str, tuple[tuple[str, int], ...]]
@@ -53,6 +53,10 @@ class Controls:
             self._book = Book(self.texts())
         return self._book
 
+    def read(self) -> None:
+        """Read the sealed texts now, while the repository is free."""
+        self._book = self._book or Book(self.texts())
+
     def admitted(self, calibration: Calibration, base: Callable[[], Runner]) -> Calibration:
         """The calibration with the admitted controls of the tests that this judgement may alter."""
         if self.mode == "off":
@@ -64,7 +68,8 @@ class Controls:
         if missing:
             self.say(f"trying negative controls for {len(missing)} tests on base")
             part = replace(calibration, tests=tuple(test for test in calibration.tests if test.id in missing))
-            tried = admit(self.book, part, runner_of(base()), seed=self.secret % 1000, note=self.say)
+            attempts = range(ATTEMPTS) if self.mode == "all" else (0, ATTEMPTS - 1)
+            tried = admit(self.book, part, runner_of(base()), seed=self.secret % 1000, note=self.say, attempts=attempts)
             known = {**known, **{test.id: test.controls for test in tried.tests}}
             self.cache.put("controls", self.key, known)
         tests = tuple(replace(test, controls=known.get(test.id, ()) if test.id in wanted else ()) for test in calibration.tests)

@@ -31,9 +31,9 @@ def _silent(_line: str) -> None:
 class Request:
     """How to gather.
 
-    ``python`` is the project's interpreter (absolute), ``scratch`` an existing folder of ours. ``leases``: what the ledger says of
-    sealed tests, to see how they fail with their marks lifted. ``secret``: seed of fresh inputs and of the choice of controls; None draws one.
-    ``progress`` is told one line a step.
+    ``python`` is the interpreter of the project (absolute), ``scratch`` an existing folder of ours. ``leases``: what the ledger says of
+    sealed tests, to see how they fail with their marks lifted. ``secret``: seed of fresh inputs and of the choice of controls; None
+    draws one. ``progress`` is told one line a step.
     """
 
     wall: Wall
@@ -125,11 +125,15 @@ class _Walk:
             jobs = [pool.submit(head.run, head.job(self.scene.tests)) for _ in range(self.policy.reruns)]
             return tuple((job.result(),) for job in jobs)
 
+    def _prepared(self) -> Runner:
+        self.controls.read()
+        return self.runner(self.scene.base())
+
     def _harder(self, head: Runner, found: ScoreEvidence) -> ScoreEvidence:
         """Ask a green run harder: controls, inputs it could not know, another environment."""
         calibration = found.calibration or Calibration(tests=(), errors=(), end=found.runs[0].end)
         # The repository's children serve one thread: what is needed of it is fetched before threads start.
-        base = self.runner(self.scene.base()) if self.policy.controls != "off" and self.controls.book else None
+        base = self._prepared() if self.policy.controls != "off" else None
         with ThreadPoolExecutor(max_workers=workers()) as pool:
             fresh = pool.submit(harder.fresh, head, found)
             varied = pool.submit(harder.varied, head, found, self.secret)

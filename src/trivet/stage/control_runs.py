@@ -31,15 +31,23 @@ def runner_of(runner: Any) -> Run:
     return run
 
 
-def admit(book: Book, calibration: Calibration, run: Run, *, seed: int = 0, note: Callable[[str], None] = lambda _: None) -> Calibration:
+def admit(
+    book: Book,
+    calibration: Calibration,
+    run: Run,
+    *,
+    seed: int = 0,
+    note: Callable[[str], None] = lambda _: None,
+    attempts: Iterable[int] = range(controls.ATTEMPTS),
+) -> Calibration:
     """Find out on base which tests have a working control; the calibration with its ``controls`` filled in.
 
     Runs base at most ``controls.ATTEMPTS`` times, the later times only for tests that still have none. ``note`` gets one line: how many
-    of the passing tests have a control, and how many of these only a canary.
+    of the passing tests have a control, and how many of these only a canary. ``attempts``: which of the attempts to make, for a quick look.
     """
     passing = [test.id for test in calibration.tests if test.outcome == "passed" and "::" in test.id]
     admitted: dict[str, tuple[tuple[str, int], ...]] = {}
-    for attempt in range(controls.ATTEMPTS):
+    for attempt in attempts:
         batch = controls.admission(book, passing, attempt, admitted)
         for record, part in _runs(batch, run, seed + attempt):
             for test, keys in controls.seen_red(record, part).items():
