@@ -277,6 +277,8 @@ class SkipSite:
     line: int
     form: str
     conditional: bool
+    environment: bool = False
+    """The condition speaks of platform, version, user or packages alone."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

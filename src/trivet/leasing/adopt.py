@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from trivet import signature as signatures
 from trivet.leasing.desk import Desk
 from trivet.leasing.lab import Lab
-from trivet.legs.lease import MODULE, function_of, needs_lease
+from trivet.legs.lease import MODULE, function_of, needs_lease, of_environment
 from trivet.model import RunRecord, TestResult
 
 Place = tuple[str, str]
@@ -34,7 +34,8 @@ def adopt(desk: Desk, lab: Lab, *, owner: str, days: float) -> Adopted:
     """
     expires_at = desk.expiry(days)
     record = lab.run()
-    ended = [result for result in record.results if needs_lease(result, None)]
+    spoken = of_environment(desk.sites)
+    ended = [result for result in record.results if needs_lease(result, None, spoken)]
     places = _places(desk, ended)
     held = {(match.file, match.function) for match in desk.matches if not match.problem}
     wanted = [place for place in places if place not in held]

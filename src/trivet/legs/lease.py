@@ -147,10 +147,11 @@ def _run_findings(evidence: ScoreEvidence, sites: Sequence[SkipSite], matches: S
     for result in evidence.lifted:
         lifted.setdefault(result.id, []).append(result)
     written = {(site.file, site.function): site.line for site in sites}
+    spoken = of_environment(sites)
     healthy: dict[LeaseMatch, bool] = {}
     for result in (result for run in evidence.runs for result in run.results):
         shown = base.get(result.id)
-        if result.outcome not in _NOT_RUN_OUTCOMES or _free(result, shown):
+        if result.outcome not in _NOT_RUN_OUTCOMES or _free(result, shown, spoken):
             continue
         file, function = function_of(result.id)
         match = book.of(file, function)
@@ -175,12 +176,21 @@ def _unleased(result: TestResult, shown: Calibrated | None, match: LeaseMatch | 
     return match.rule, match.problem
 
 
-def needs_lease(result: TestResult, shown: Calibrated | None) -> bool:
+def of_environment(sites: Iterable[SkipSite]) -> frozenset[tuple[str, str]]:
+    """Files and functions all of whose written skips are conditions of the environment."""
+    speaks: dict[tuple[str, str], bool] = {}
+    for site in sites:
+        place = (site.file, site.function or MODULE)
+        speaks[place] = speaks.get(place, True) and site.conditional and site.environment
+    return frozenset(place for place, all_do in speaks.items() if all_do)
+
+
+def needs_lease(result: TestResult, shown: Calibrated | None, spoken: frozenset[tuple[str, str]]) -> bool:
     """Whether a result needs a lease: it ended skipped or xfailed, and no condition of the environment that base shows too excuses it."""
-    return result.outcome in _NOT_RUN_OUTCOMES and not _free(result, shown)
+    return result.outcome in _NOT_RUN_OUTCOMES and not _free(result, shown, spoken)
 
 
-def _free(result: TestResult, shown: Calibrated | None) -> bool:
+def _free(result: TestResult, shown: Calibrated | None, spoken: frozenset[tuple[str, str]]) -> bool:
     """Whether a skip needs no lease: it speaks of the environment, and base skips the very same test for the same reason.
 
     A whole file that is left out because a package is missing is never free: a file that never runs proves nothing.
@@ -189,9 +199,10 @@ def _free(result: TestResult, shown: Calibrated | None) -> bool:
         return False
     if "::" not in result.id and _missing_package(result.reason):
         return False
+    written = function_of(result.id) in spoken
     if shown is None:
-        return result.env_skip
-    return shown.outcome == result.outcome and shown.env_skip and _plain(shown.reason) == _plain(result.reason)
+        return result.env_skip or written
+    return shown.outcome == result.outcome and (shown.env_skip or written) and _plain(shown.reason) == _plain(result.reason)
 
 
 def _missing_package(reason: str) -> bool:

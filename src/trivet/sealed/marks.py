@@ -7,7 +7,7 @@ a constant name. Nothing is executed.
 from __future__ import annotations
 
 import ast
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from typing import Final
 
@@ -41,6 +41,8 @@ class Names:
 
     origins: dict[str, str] = field(default_factory=dict)
     values: dict[str, ast.expr] = field(default_factory=dict)
+    outer: Callable[[str], str] | None = None
+    """Follows an imported name into a sealed helper: its dotted origin there, "" where it has none."""
 
     @classmethod
     def of(cls, module: ast.Module) -> Names:
@@ -65,7 +67,7 @@ class Names:
             return ""
         if isinstance(node, ast.Name):
             if node.id in self.origins:
-                return self.origins[node.id]
+                return (self.outer(node.id) if self.outer is not None else "") or self.origins[node.id]
             value = self.values.get(node.id)
             known = isinstance(value, ast.Name | ast.Attribute) or (isinstance(value, ast.Call) and _getattr_name(value) is not None)
             return (self.dotted(value, depth + 1) if value is not None and known else "") or node.id

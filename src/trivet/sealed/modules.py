@@ -6,6 +6,7 @@ import ast
 import posixpath
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
+from functools import partial
 from typing import Final
 
 from trivet.git import Tree
@@ -72,8 +73,24 @@ class Library:
         """The module of a file; None where it does not exist or can't be parsed."""
         if path not in self._modules:
             data = self.tree.read(path.encode("utf-8", "surrogateescape"))
-            self._modules[path] = None if data is None else parse_module(path, data)
+            module = self._modules[path] = None if data is None else parse_module(path, data)
+            if module is not None:
+                module.names.outer = partial(self._origin, module, frozenset())
         return self._modules[path]
+
+    def _origin(self, module: Module, seen: frozenset[str], name: str) -> str:
+        """What an imported name is, where the import leads into a sealed helper that imports or renames it itself."""
+        imported = module.imports.get(name)
+        if imported is None or not imported.name or module.path in seen:
+            return ""
+        for place in self.resolve(imported.module, module):
+            further = place.imports.get(imported.name)
+            if further is not None:
+                deeper = self._origin(place, seen | {module.path}, imported.name)
+                return deeper or f"{further.module}.{further.name}".rstrip(".")
+            if imported.name in place.names.values:
+                return place.names.dotted(ast.Name(id=imported.name, ctx=ast.Load()))
+        return ""
 
     def conftests(self, file: str) -> tuple[Module, ...]:
         """The ``conftest.py`` files that act on a test file, innermost first, each with the plugins it names."""

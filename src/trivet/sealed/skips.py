@@ -173,7 +173,14 @@ class Scanner:
 
 
 def _site(module: Module, function: str, skip: Skip) -> SkipSite:
-    return SkipSite(file=module.path, function=function, line=skip.line, form=skip.form, conditional=skip.conditional)
+    return SkipSite(
+        file=module.path,
+        function=function,
+        line=skip.line,
+        form=skip.form,
+        conditional=skip.conditional,
+        environment=environmental(skip.conditions, module.names),
+    )
 
 
 def _cases(body: list[ast.stmt], prefix: str, outer: tuple[ast.ClassDef, ...] = ()) -> Iterator[tuple[str, Function, list[ast.ClassDef]]]:
