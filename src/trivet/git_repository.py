@@ -278,7 +278,10 @@ class Repository:
             here.pop(name, None)
 
     def _write(self, kind: str, data: bytes) -> str:
-        oid = write_loose(self._shadow / "objects", kind, data, self._format)
+        try:
+            oid = write_loose(self._shadow / "objects", kind, data, self._format)
+        except OSError as error:
+            raise GitError(f"a temporary object could not be written: {error.strerror}", where=str(self._shadow)) from error
         if kind == "tree":
             self._levels[oid] = parse_tree(data, len(oid) // 2)
         return oid
@@ -319,9 +322,12 @@ def open_repository(path: Path) -> Repository:
         UsageError: there is none.
         GitError: its history is shallow, or replace refs or grafts are set.
     """
-    home = find_home(path)
-    refuse_tricks(home)
-    return Repository(home)
+    try:
+        home = find_home(path)
+        refuse_tricks(home)
+        return Repository(home)
+    except OSError as error:
+        raise GitError(f"the repository cannot be read: {error.strerror}", where=str(error.filename or path)) from error
 
 
 def _header_of(commit: bytes, key: bytes) -> tuple[str, ...]:

@@ -10,10 +10,11 @@ from repos import VERDICTS, Content, Link, Repo
 from trivet.git import CommitTree, open_repository
 from trivet.legs import oracle
 from trivet.model import ChangeFacts, Verdict
-from trivet.sealed.changes import link_place, read_changes
+from trivet.sealed.changes import read_changes
 from trivet.sealed.manifest import read_seal
 from trivet.sealed.policy import read_policy
 from trivet.zones import Zones
+from trivet.zones_links import link_place
 
 
 class Case:

@@ -119,6 +119,15 @@ def test_a_gitlink_never_enters_the_tree(repo: Repo) -> None:
     assert all(entry.mode != 0o160000 for entry in overlay.entries)
 
 
+def test_a_new_link_that_leaves_the_source_zone_never_enters_the_tree(repo: Repo) -> None:
+    base = repo.commit(VERDICTS)
+    head = repo.commit(
+        {"src/pkg/out": Link("../../tests/sealed"), "src/pkg/far": Link("/etc"), "src/pkg/near": Link("core.py"), "src/folder": Link("pkg")}
+    )
+    names = {entry.path for entry in planned(repo, base, head).entries if entry.mode == 0o120000}
+    assert names == {b"src/pkg/near", b"src/folder"}
+
+
 def test_the_laid_tree_has_right_modes_and_cannot_be_written(repo: Repo, tmp_path: Path) -> None:
     repo.put({**VERDICTS, "src/run.sh": "x"})
     (repo.root / "src/run.sh").chmod(0o755)

@@ -13,6 +13,7 @@ from trivet.model import Change, ChangeFacts, Commit, Placed, Policy, RawChange,
 from trivet.sealed.changed_keys import changed_keys
 from trivet.sealed.collisions import collisions
 from trivet.zones import Zones
+from trivet.zones_links import link_place
 from trivet.zones_names import MODULE_SUFFIXES, shadowed, top_module
 
 _REGULAR = (0o100644, 0o100755)
@@ -175,29 +176,6 @@ def _collided(change: Change, other: bytes | None) -> Change:
         return change
     influence = f"some file systems take it for {text_of(other)!r}"
     return replace(change, placed=Placed(zone="control", by="path that collides by case or Unicode form", influence=influence))
-
-
-def link_place(path: bytes, target: bytes) -> bytes | None:
-    """Where a link at ``path`` points inside the tree (``b""`` is the root), or None when it leaves the tree or can't be told.
-
-    ``..`` counts only at the start: after a name it would depend on what that name is.
-    """
-    if not target or target.startswith(b"/") or b"\0" in target or b"\\" in target:
-        return None
-    here = path.split(b"/")[:-1]
-    down: list[bytes] = []
-    for part in target.split(b"/"):
-        if part in (b"", b"."):
-            continue
-        if part == b"..":
-            if down or not here:
-                return None
-            here = here[:-1]
-            continue
-        if part.lower() == b".git":
-            return None
-        down.append(part)
-    return b"/".join((*here, *down))
 
 
 def _imported_as(path: bytes, paths: set[bytes]) -> str:

@@ -13,7 +13,7 @@ from typing import Literal
 import msgspec
 
 from trivet.errors import PolicyError
-from trivet.git import Tree
+from trivet.git import EXECUTABLE, FILE, Tree
 from trivet.model import AdvisoryPolicy, Allow, Exclude, OraclePolicy, Override, OwnersPolicy, Policy, ScorePolicy, ZonePolicy
 from trivet.sealed.policy_file import PolicyFile, ScoreTable, parse
 from trivet.sealed.policy_lanes import read_lanes
@@ -42,7 +42,7 @@ def read_policy(tree: Tree) -> Policy:
     Raises:
         PolicyError: a file cannot be read as a policy, or asks for less than the product promises.
     """
-    data = tree.read(POLICY_FILE)
+    data = _policy_file(tree)
     file = parse(data, POLICY_FILE.decode(), tree.label) if data is not None else PolicyFile(schema=1)
     named = file.preset or _preset(tree)
     policy = _verdicts(tree) if named == "verdicts" else _lanes(tree)
@@ -52,6 +52,18 @@ def read_policy(tree: Tree) -> Policy:
     _refuse_open(policy, tree.label)
     policy = replace(policy, oracle=replace(policy.oracle, test_patterns=python_files(tree)))
     return replace(policy, digest=digest_of(policy))
+
+
+def _policy_file(tree: Tree) -> bytes | None:
+    rows = tree.entries((POLICY_FILE,))
+    if not rows:
+        return None
+    data = tree.read(POLICY_FILE) if rows[0].path == POLICY_FILE and rows[0].mode in (FILE, EXECUTABLE) else None
+    if data is None:
+        raise PolicyError(
+            "trivet.toml is not a regular file", where=f"{POLICY_FILE.decode()} at {tree.label}", hint="put a regular file there"
+        )
+    return data
 
 
 def digest_of(policy: Policy) -> str:

@@ -16,6 +16,7 @@ from trivet.errors import GitError
 from trivet.git import EXECUTABLE, GITLINK, LINK, Repository
 from trivet.model import Commit, Entry, text_of
 from trivet.zones import Zones
+from trivet.zones_links import link_place
 
 _READ_ONLY = 0o444
 _READ_RUN = 0o555
@@ -43,6 +44,8 @@ def plan_overlay(repository: Repository, base: Commit, head: Commit, zones: Zone
         mode = change.new_mode or change.old_mode
         if zones.place(change.path, mode).zone != "source" or change.new_mode == GITLINK:
             continue
+        if change.new_mode == LINK and not _stays_in_source(repository, zones, change.path, change.new_oid):
+            continue
         moved[change.path] = (change.new_mode, change.new_oid) if change.new_mode else None
     try:
         tree = repository.edit(base.tree, moved)
@@ -50,6 +53,11 @@ def plan_overlay(repository: Repository, base: Commit, head: Commit, zones: Zone
         # Base has a file where the merge has a folder of source, or the other way round; base's side is not in the source zone.
         return Overlay(tree=base.tree, entries=(), conflicts=(*conflicts, error.message))
     return Overlay(tree=tree, entries=repository.tree(tree), conflicts=tuple(conflicts))
+
+
+def _stays_in_source(repository: Repository, zones: Zones, path: bytes, oid: str) -> bool:
+    place = link_place(path, repository.blob(oid))
+    return bool(place) and any(zones.place(inner).zone == "source" for inner in (place or b"", (place or b"") + b"/_"))
 
 
 def lay(

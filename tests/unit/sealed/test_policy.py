@@ -190,6 +190,13 @@ def test_what_is_no_policy_file_is_refused(toml: bytes, words: str) -> None:
     assert words in refusal(toml).message
 
 
+def test_a_policy_that_is_a_link_or_a_folder_is_refused() -> None:
+    link = PlainTree({b"trivet.toml": b"schema = 1"}, modes={b"trivet.toml": 0o120000})
+    for tree in (link, PlainTree({b"trivet.toml/x": b""})):
+        with pytest.raises(PolicyError, match="not a regular file"):
+            read_policy(tree)
+
+
 def test_a_manifest_where_a_patch_may_write_is_refused() -> None:
     error = refusal('schema = 1\n[oracle]\nmanifest = "src/MANIFEST.txt"\n')
     assert error.message == "oracle.manifest: 'src/MANIFEST.txt' lies in the source zone, where a patch may write"
