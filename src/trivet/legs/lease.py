@@ -176,7 +176,6 @@ def _unleased(result: TestResult, shown: Calibrated | None, match: LeaseMatch | 
     return match.rule, match.problem
 
 
-<<<<<<< ours
 def of_environment(sites: Iterable[SkipSite]) -> frozenset[tuple[str, str]]:
     """Files and functions all of whose written skips are conditions of the environment."""
     speaks: dict[tuple[str, str], bool] = {}
@@ -192,14 +191,6 @@ def needs_lease(result: TestResult, shown: Calibrated | None, spoken: frozenset[
 
 
 def _free(result: TestResult, shown: Calibrated | None, spoken: frozenset[tuple[str, str]]) -> bool:
-=======
-def needs_lease(result: TestResult, shown: Calibrated | None) -> bool:
-    """Whether a result needs a lease: it ended skipped or xfailed, and no condition of the environment that base shows too excuses it."""
-    return result.outcome in _NOT_RUN_OUTCOMES and not _free(result, shown)
-
-
-def _free(result: TestResult, shown: Calibrated | None) -> bool:
->>>>>>> theirs
     """Whether a skip needs no lease: it speaks of the environment, and base skips the very same test for the same reason.
 
     A whole file that is left out because a package is missing is never free: a file that never runs proves nothing.
@@ -210,13 +201,8 @@ def _free(result: TestResult, shown: Calibrated | None) -> bool:
         return False
     written = function_of(result.id) in spoken
     if shown is None:
-<<<<<<< ours
         return result.env_skip or written
     return shown.outcome == result.outcome and (shown.env_skip or written) and _plain(shown.reason) == _plain(result.reason)
-=======
-        return result.env_skip
-    return shown.outcome == result.outcome and shown.env_skip and _plain(shown.reason) == _plain(result.reason)
->>>>>>> theirs
 
 
 def _missing_package(reason: str) -> bool:
