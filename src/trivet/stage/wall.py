@@ -14,6 +14,7 @@ from trivet.model import WallFacts
 from trivet.stage import wall_native as native
 from trivet.stage.wall_child import Child, Reach
 from trivet.stage.wall_limits import Limits
+from trivet.stage.wall_reach import interpreter_reach
 
 __all__ = ["Child", "Limits", "Reach", "Wall", "choose", "interpreter_reach"]
 
@@ -63,54 +64,3 @@ def choose(want: Want = "auto", *, network: Network = "none", allow_none: bool =
     from trivet.stage.wall_kernel import KernelWall  # noqa: PLC0415 - Linux only
 
     return KernelWall(network=network)
-
-
-_SYSTEM = (
-    *("/usr", "/bin", "/sbin", "/lib", "/lib64", "/lib32", "/nix/store", "/gnu/store"),
-    *("/etc/ld.so.cache", "/etc/ld.so.conf", "/etc/ld.so.conf.d", "/etc/alternatives", "/etc/localtime", "/etc/timezone"),
-    *("/etc/passwd", "/etc/group", "/etc/nsswitch.conf", "/etc/host.conf", "/etc/hosts", "/etc/services", "/etc/protocols"),
-    *("/etc/mime.types", "/etc/os-release", "/etc/debian_version", "/etc/ssl/openssl.cnf", "/etc/ssl/certs", "/etc/pki/tls"),
-    *("/etc/ca-certificates", "/etc/locale.alias", "/etc/magic", "/etc/fonts", "/etc/terminfo"),
-)
-
-
-def interpreter_reach(python: Path) -> tuple[Path, ...]:
-    """What must be readable to run ``python`` with its libraries: system libraries and programs, its installation, its environment.
-
-    Nothing of a home folder but the installation itself. Links are followed as the interpreter follows them.
-    """
-    found: list[Path] = [Path(name) for name in _SYSTEM if Path(name).exists()]
-    links = [python]
-    while links[-1].is_symlink() and len(links) < 16:  # noqa: PLR2004 - a chain of links, not a loop
-        links.append(links[-1].parent / links[-1].readlink())
-    for exe in [*links, python.resolve()]:
-        found += _installation(exe)
-        settings = exe.parent.parent / "pyvenv.cfg"
-        if settings.is_file():
-            home = _home_of(settings)
-            if home is not None:
-                found += _installation(home / "python")
-                found += _installation(home.resolve() / "python")
-    return tuple(dict.fromkeys(found))
-
-
-def _installation(exe: Path) -> list[Path]:
-    """The folders of the installation that ``exe`` is in; a prefix too broad to grant is narrowed to its Python parts."""
-    prefix = exe.parent.parent
-    if (prefix / "pyvenv.cfg").is_file():
-        return [prefix]
-    libraries = sorted(prefix.glob("lib*/python3*")) + sorted(prefix.glob("lib/libpython3*"))
-    if not libraries:
-        return [exe] if exe.exists() else []
-    whole = {"bin", "include", "lib", "share", "lib64", "man", "ssl", "etc", "conda-meta", "compiler_compat"}
-    if all(entry.name in whole or entry.name.startswith(".") for entry in prefix.iterdir()) and prefix.parts[1:2] != ("usr",):
-        return [prefix]
-    return [exe, *libraries, prefix / "lib"] if prefix.parts[1:2] in (("usr",), ()) else [exe, *libraries]
-
-
-def _home_of(settings: Path) -> Path | None:
-    for line in settings.read_text("utf-8", "replace").splitlines():
-        key, _, value = line.partition("=")
-        if key.strip() == "home":
-            return Path(value.strip())
-    return None

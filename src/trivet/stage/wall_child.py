@@ -98,7 +98,10 @@ class Child:
         return self.wait(0)
 
     def wait(self, timeout: float | None = None) -> int | None:
-        """Wait up to ``timeout`` seconds (None: as long as it takes) for the end of the run; None if it still lives."""
+        """Wait up to ``timeout`` seconds (None: as long as it takes) for the end of the run; None if it still lives.
+
+        A result means that all processes of the run have been killed and reaped; only its supervisor may still be leaving.
+        """
         deadline = None if timeout is None else time.monotonic() + timeout
         while self.returncode is None:
             left = None if deadline is None else max(0.0, deadline - time.monotonic())
@@ -112,8 +115,8 @@ class Child:
     def kill(self) -> None:
         """End everything the run started and wait until nothing of it lives."""
         self._let_go()
+        self._reap()
         if self.returncode is None:
-            self._reap()
             self.wait(_PATIENCE_S)
             if self.returncode is None:
                 self.returncode = -signal.SIGKILL
@@ -121,7 +124,6 @@ class Child:
     def close(self) -> None:
         """As ``kill``; then let go of all descriptors. Output and result stay readable."""
         self.kill()
-        self._reap()
         if self._output >= 0:
             self._last = self._read_output()
             os.close(self._output)
@@ -158,7 +160,6 @@ class Child:
             if b"\n" not in self._heard:
                 return
         line = self._heard.partition(b"\n")[0].decode("ascii", "replace").split()
-        self._reap()
         if len(line) >= 2 and line[0] == "ended":  # noqa: PLR2004 - word, status, breach
             self.breach = line[2] if len(line) > 2 else ""  # noqa: PLR2004
             self.returncode = int(line[1])

@@ -19,6 +19,7 @@ from trivet.stage import wall_native as native
 from trivet.stage import wall_seccomp as seccomp
 from trivet.stage.wall_child import Child, Launch, Reach, Spaces, launch
 from trivet.stage.wall_limits import Limits, drop_to, make_group, prefer_to_be_killed, set_rlimits, spare_uid, tasks_of
+from trivet.stage.wall_reach import SYSTEM
 
 _WRITE_DEVICES = ("/dev/null", "/dev/zero", "/dev/full", "/dev/random", "/dev/urandom")
 _PROC_FILES = (
@@ -83,7 +84,9 @@ class KernelWall:
                 _give(folder, uid)
         ruleset = landlock.Ruleset(self.form.abi, tcp=not self.loopback)
         try:
-            ruleset.allow_read(reach.read)
+            opened = _open_system()
+            ruleset.allow_open(opened[str(path)] for path in reach.read if str(path) in opened)
+            ruleset.allow_read(path for path in reach.read if str(path) not in opened)
             ruleset.allow_devices(_WRITE_DEVICES)
             if self.form.spaces == "none":
                 ruleset.allow_write((*reach.write, *reach.private))
@@ -95,7 +98,7 @@ class KernelWall:
                 cwd=cwd,
                 limits=limits,
                 spaces=self.form.spaces,
-                flags=native.CLONE_NEWNS | native.CLONE_NEWIPC | (native.CLONE_NEWNET if self.loopback else 0),
+                flags=native.CLONE_NEWNS | (native.CLONE_NEWNET if self.loopback else 0),
                 settle=functools.partial(self._settle, ruleset, limits, uid),
                 mounts=None if self.form.spaces == "none" else functools.partial(self._mounts, ruleset, reach, limits, uid),
                 pass_fds=pass_fds,
@@ -145,6 +148,12 @@ class KernelWall:
             ruleset.allow_read(["/proc/self"])
         ruleset.enforce()
         self._filter.load()
+
+
+@functools.cache
+def _open_system() -> dict[str, tuple[int, bool]]:
+    """The system's paths that exist, opened once for the life of this process: they stay, and opening them costs at every start."""
+    return landlock.open_paths(map(Path, SYSTEM))
 
 
 def _give(folder: Path, uid: int) -> None:
@@ -200,7 +209,7 @@ def _spaces_work(spaces: Spaces, *, private_proc: bool) -> bool:
         cwd=Path("/"),
         limits=Limits(),
         spaces=spaces,
-        flags=native.CLONE_NEWNS | native.CLONE_NEWIPC,
+        flags=native.CLONE_NEWNS,
         settle=lambda: None,
         mounts=mounts,
     )
@@ -223,7 +232,7 @@ def _facts(form: Form, *, loopback: bool) -> WallFacts:
     if form.root:
         holds.append("runs as an unused uid without capabilities but reading what Landlock grants")
     if form.spaces != "none":
-        holds.append("own pid, mount and ipc namespace: the disk is read-only, nothing of the run survives")
+        holds.append("own pid and mount namespace: the disk is read-only, nothing of the run survives")
     else:
         holds.append("descendants are swept when the run ends")
         lacks.append("multiprocessing locks (/dev/shm is closed)")

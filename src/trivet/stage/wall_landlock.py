@@ -6,6 +6,7 @@ ABI knows are handled: what no rule grants is denied.
 
 from __future__ import annotations
 
+import contextlib
 import os
 import stat
 import struct
@@ -71,6 +72,12 @@ class Ruleset:
         for path in paths:
             self._allow(path, self._rights & ~(_MAKE_CHAR | _MAKE_BLOCK | IOCTL_DEV), must=True)
 
+    def allow_open(self, opened: Iterable[tuple[int, bool]]) -> None:
+        """As ``allow_read``, of descriptors opened before: (descriptor, whether it is a folder)."""
+        for fd, folder in opened:
+            rights = _READ if folder else _READ & _FILE_RIGHTS
+            native.syscall(_ADD, self.fd, _RULE_PATH, struct.pack("=Qi", rights & self._rights, fd), 0, what="landlock rule")
+
     def allow_devices(self, paths: Iterable[str]) -> None:
         """Let the run read and write the named device files."""
         for path in paths:
@@ -99,3 +106,13 @@ class Ruleset:
         if self.fd >= 0:
             os.close(self.fd)
             self.fd = -1
+
+
+def open_paths(paths: Iterable[Path]) -> dict[str, tuple[int, bool]]:
+    """Open what exists of ``paths`` for ``Ruleset.allow_open``; the caller closes the descriptors."""
+    found = {}
+    for path in paths:
+        with contextlib.suppress(OSError):
+            fd = os.open(path, os.O_PATH | os.O_CLOEXEC)
+            found[str(path)] = (fd, stat.S_ISDIR(os.fstat(fd).st_mode))
+    return found

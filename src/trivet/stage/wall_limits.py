@@ -217,9 +217,11 @@ def prefer_to_be_killed() -> None:
 
 
 def drop_to(uid: int) -> None:
-    """Become ``uid``, in no group but its own, with the one capability that lets it read what Landlock grants."""
+    """Become ``uid``, in no group but its own, with the one capability that lets it read what Landlock grants.
+
+    The bounding set is left: with no_new_privs no exec can bring a capability back.
+    """
     native.prctl(native.PR_SET_KEEPCAPS, 1)
-    native.drop_bounding_set(native.CAP_DAC_READ_SEARCH)
     os.setgroups([])
     os.setresgid(uid, uid, uid)
     os.setresuid(uid, uid, uid)

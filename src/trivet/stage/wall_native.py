@@ -41,7 +41,6 @@ _AT_RECURSIVE = 0x8000
 _AT_FDCWD = -100
 _CLOSE_RANGE_CLOEXEC = 4
 CAP_DAC_READ_SEARCH = 2
-CAP_LAST = 63
 
 
 def _checked(result: int, what: str) -> int:
@@ -112,19 +111,6 @@ def keep_only_capability(capability: int | None) -> None:
     prctl(PR_CAP_AMBIENT, 4, 0)  # clear all
     if capability is not None:
         prctl(PR_CAP_AMBIENT, 2, capability)  # raise
-
-
-def drop_bounding_set(keep: int | None) -> None:
-    """Drop the capability bounding set of this process but ``keep``; needs CAP_SETPCAP."""
-    for capability in range(CAP_LAST + 1):
-        if capability == keep:
-            continue
-        try:
-            prctl(PR_CAPBSET_DROP, capability)
-        except OSError as error:
-            if error.errno == 22:  # noqa: PLR2004 - EINVAL: past the last one this kernel knows
-                return
-            raise
 
 
 def has_capability(capability: int) -> bool:

@@ -22,6 +22,7 @@ from trivet.stage.wall_sweep import descendants, kill_all
 _TICK_S = 0.1
 _STOPPED_S = 2.0
 _CHUNK = 65536
+_IGNORED_HERE = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP, signal.SIGPIPE, signal.SIGXFSZ)
 
 
 def supervise(plan: Launch, life: int, status: int, book: int) -> NoReturn:
@@ -32,7 +33,7 @@ def supervise(plan: Launch, life: int, status: int, book: int) -> NoReturn:
     try:
         gc.disable()
         os.setsid()
-        for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP, signal.SIGPIPE):
+        for number in _IGNORED_HERE:
             signal.signal(number, signal.SIG_IGN)
         if plan.spaces == "user":
             _enter_user_namespace(plan)
@@ -84,13 +85,16 @@ class _Supervisor:
         plan = self.plan
         if plan.spaces == "root" and plan.flags:
             native.unshare(plan.flags)
-        if plan.mounts is not None:
-            plan.mounts()
         self.out, out_w = os.pipe2(os.O_CLOEXEC)
         error_r, error_w = os.pipe2(os.O_CLOEXEC)
+        ready_r, ready_w = os.pipe2(os.O_CLOEXEC)
         self.main = os.fork()
         if self.main == 0:
-            _become_the_run(plan, out_w, error_w)
+            os.close(ready_w)
+            _become_the_run(plan, out_w, error_w, ready_r)
+        if plan.mounts is not None:  # while the child, in the same namespace, gets ready on another processor
+            plan.mounts()
+        os.write(ready_w, b"+")
         group = () if plan.group is None else (plan.group.parent, plan.group.folder)
         native.close_all_but((self.life, self.status, self.book, self.out, error_r, *group))
         trouble = os.read(error_r, 4096)
@@ -195,7 +199,7 @@ def _is_stopped(pid: int) -> bool:
     return False
 
 
-def _become_the_run(plan: Launch, output: int, error: int) -> NoReturn:
+def _become_the_run(plan: Launch, output: int, error: int, ready: int) -> NoReturn:
     step = "descriptors"
     try:
         os.setsid()
@@ -206,17 +210,17 @@ def _become_the_run(plan: Launch, output: int, error: int) -> NoReturn:
         native.close_on_exec_from(3)
         for fd in plan.pass_fds:
             os.set_inheritable(fd, True)  # noqa: FBT003 - its only form
-        for number in range(1, signal.NSIG):
-            with contextlib.suppress(OSError, ValueError):
-                signal.signal(number, signal.SIG_DFL)
+        for number in _IGNORED_HERE:  # exec itself resets the gate's handlers
+            signal.signal(number, signal.SIG_DFL)
         signal.pthread_sigmask(signal.SIG_SETMASK, ())
         step = "cgroup"
         if plan.group is not None:
             plan.group.join()
-        step = "folder"
         os.umask(0o022)
-        os.chdir(plan.cwd)
         step = "wall"
+        if not os.read(ready, 1):
+            os._exit(127)  # the supervisor says why
+        os.chdir(plan.cwd)
         plan.settle()
         step = "exec"
         os.execve(plan.argv[0], plan.argv, plan.env)  # noqa: S606
