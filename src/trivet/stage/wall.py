@@ -14,9 +14,9 @@ from trivet.model import WallFacts
 from trivet.stage import wall_native as native
 from trivet.stage.wall_child import Child, Reach
 from trivet.stage.wall_limits import Limits
-from trivet.stage.wall_reach import interpreter_reach
+from trivet.stage.wall_reach import faketime_preload, interpreter_reach
 
-__all__ = ["Child", "Limits", "Reach", "Wall", "choose", "interpreter_reach"]
+__all__ = ["Child", "Limits", "Reach", "Wall", "choose", "faketime_preload", "interpreter_reach"]
 
 Network = Literal["none", "loopback"]
 Want = Literal["auto", "kernel", "bubblewrap", "none"]
@@ -61,6 +61,24 @@ def choose(want: Want = "auto", *, network: Network = "none", allow_none: bool =
     if not native.LINUX:
         hint = "run src-score in a Linux container; see docs/wall.md and the Containerfile"
         raise SandboxError("this system has no kernel wall", hint=hint)
+    from trivet.stage.wall_bubblewrap import BubblewrapWall  # noqa: PLC0415 - Linux only
     from trivet.stage.wall_kernel import KernelWall  # noqa: PLC0415 - Linux only
 
-    return KernelWall(network=network)
+    if want == "kernel":
+        return KernelWall(network=network)
+    if want == "bubblewrap":
+        return BubblewrapWall(network=network)
+    troubles: list[str] = []
+    found: list[KernelWall | BubblewrapWall] = []
+    for make in (KernelWall, BubblewrapWall):
+        try:
+            wall = make(network=network)
+        except SandboxError as error:
+            troubles.append(f"{'kernel' if make is KernelWall else 'bubblewrap'}: {error.message} ({error.hint})")
+            continue
+        if isinstance(wall, KernelWall) and wall.form.spaces != "none":
+            return wall  # holds all that bubblewrap holds but names outside, in two layers instead of one
+        found.append(wall)
+    if not found:
+        raise SandboxError("no wall can be raised on this host", hint="; ".join(troubles))
+    return found[-1]

@@ -59,6 +59,8 @@ class Launch:
     watched: tuple[str, ...] = ()
     processes: int = 0
     group: Group | None = None
+    shell_status: bool = False
+    """The started program reports a signal as 128 + its number (bwrap)."""
 
 
 class Child:

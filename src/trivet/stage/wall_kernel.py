@@ -18,7 +18,7 @@ from trivet.stage import wall_landlock as landlock
 from trivet.stage import wall_native as native
 from trivet.stage import wall_seccomp as seccomp
 from trivet.stage.wall_child import Child, Launch, Reach, Spaces, launch
-from trivet.stage.wall_limits import Limits, drop_to, make_group, prefer_to_be_killed, set_rlimits, spare_uid, tasks_of
+from trivet.stage.wall_limits import Limits, drop_to, give, make_group, prefer_to_be_killed, set_rlimits, spare_uid, tasks_of
 from trivet.stage.wall_reach import SYSTEM
 
 _WRITE_DEVICES = ("/dev/null", "/dev/zero", "/dev/full", "/dev/random", "/dev/urandom")
@@ -58,7 +58,7 @@ class KernelWall:
                 hint=f"run as root, {ALLOW_SPACES}, or do without score.network",
             )
         rules = seccomp.rules(loopback=self.loopback, without=without)
-        if self.form.spaces == "none" and not self.form.root:
+        if self.form.spaces == "none":
             rules = (*rules, *(seccomp.Rule(name) for name in seccomp.METADATA if "xattr" in name and name not in without))
         self._filter = seccomp.Filter(seccomp.program(rules))
         self.facts = _facts(self.form, loopback=self.loopback)
@@ -81,7 +81,7 @@ class KernelWall:
         uid = spare_uid() if self.form.root else None
         for folder in (*reach.write, *reach.private):
             if uid is not None:
-                _give(folder, uid)
+                give(folder, uid)
         ruleset = landlock.Ruleset(self.form.abi, tcp=not self.loopback)
         try:
             opened = _open_system()
@@ -154,14 +154,6 @@ class KernelWall:
 def _open_system() -> dict[str, tuple[int, bool]]:
     """The system's paths that exist, opened once for the life of this process: they stay, and opening them costs at every start."""
     return landlock.open_paths(map(Path, SYSTEM))
-
-
-def _give(folder: Path, uid: int) -> None:
-    """Hand a scratch folder, with what is in it, to the run's uid; links are not followed."""
-    os.chown(folder, uid, uid)
-    for _, folders, files, fd in os.fwalk(folder, follow_symlinks=False):
-        for name in (*folders, *files):
-            os.chown(name, uid, uid, dir_fd=fd, follow_symlinks=False)
 
 
 @functools.lru_cache(maxsize=8)

@@ -190,6 +190,12 @@ def make_group(limits: Limits, name: str) -> Group | None:
     return group
 
 
+def group_version() -> int:
+    """Which cgroup version bounds the memory of a whole run here: 1, 2, or 0 (none is writable)."""
+    found = _group_parent()
+    return 0 if found is None else found[0]
+
+
 @functools.lru_cache(maxsize=1)
 def _group_parent() -> tuple[int, Path] | None:
     memory = _CGROUPS / "memory"
@@ -226,3 +232,11 @@ def drop_to(uid: int) -> None:
     os.setresgid(uid, uid, uid)
     os.setresuid(uid, uid, uid)
     native.keep_only_capability(native.CAP_DAC_READ_SEARCH)
+
+
+def give(folder: Path, uid: int) -> None:
+    """Hand a scratch folder, with what is in it, to the run's uid; links are not followed."""
+    os.chown(folder, uid, uid)
+    for _, folders, files, fd in os.fwalk(folder, follow_symlinks=False):
+        for name in (*folders, *files):
+            os.chown(name, uid, uid, dir_fd=fd, follow_symlinks=False)

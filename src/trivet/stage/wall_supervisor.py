@@ -7,6 +7,7 @@ it has another uid or Landlock's signal scope against it, and no descriptor of i
 from __future__ import annotations
 
 import contextlib
+import ctypes
 import gc
 import os
 import select
@@ -17,11 +18,12 @@ from typing import NoReturn
 from trivet.stage import wall_native as native
 from trivet.stage.wall_child import Launch
 from trivet.stage.wall_limits import tree_usage
-from trivet.stage.wall_sweep import descendants, kill_all
+from trivet.stage.wall_sweep import count_tasks, descendants, is_stopped, kill_all
 
 _TICK_S = 0.1
 _STOPPED_S = 2.0
 _CHUNK = 65536
+_SHELL_SIGNAL = 128
 _IGNORED_HERE = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP, signal.SIGPIPE, signal.SIGXFSZ)
 
 
@@ -35,6 +37,7 @@ def supervise(plan: Launch, life: int, status: int, book: int) -> NoReturn:
         os.setsid()
         for number in _IGNORED_HERE:
             signal.signal(number, signal.SIG_IGN)
+        _hide_command_line()
         if plan.spaces == "user":
             _enter_user_namespace(plan)
         elif plan.spaces == "none":
@@ -63,6 +66,17 @@ def _enter_user_namespace(plan: Launch) -> None:
         os.waitpid(pid, 0)
         os._exit(0)
     native.prctl(native.PR_SET_PDEATHSIG, signal.SIGKILL)
+
+
+def _hide_command_line() -> None:
+    """Overwrite this process's copy of the gate's command line, which the run could otherwise read in /proc."""
+    with open("/proc/self/stat", "rb") as file:  # noqa: PTH123 - no pathlib between fork and exec
+        fields = file.read().rpartition(b")")[2].split()
+    start, end = int(fields[45]), int(fields[46])  # arg_start, arg_end: fields 48 and 49, of which three precede the split
+    if 0 < start < end:
+        title = b"trivet: supervisor of a run"[: end - start - 1]
+        ctypes.memset(start, 0, end - start)
+        ctypes.memmove(start, title, len(title))
 
 
 def _say(status: int, line: str) -> None:
@@ -109,6 +123,8 @@ class _Supervisor:
         self.watch()
         self.end()
         code = -signal.SIGKILL if self.result is None else self.result
+        if plan.shell_status and code > _SHELL_SIGNAL:
+            code = _SHELL_SIGNAL - code
         if plan.group is not None:
             self.breach = self.breach or plan.group.breach()
             plan.group.remove()
@@ -172,9 +188,9 @@ class _Supervisor:
             if tree_usage(self.plan.watched, most=self.plan.limits.scratch_b) > self.plan.limits.scratch_b:
                 self.breach = "scratch"
             self.next_walk = now + 5 * (time.monotonic() - now)
-        if self.plan.processes and len(descendants()) > self.plan.processes:
+        if self.plan.processes and count_tasks(descendants()) > self.plan.processes:
             self.breach = "processes"
-        if _is_stopped(self.main):
+        if is_stopped(self.main, below=2 if self.plan.shell_status else 0):
             self.stopped_since = self.stopped_since or now
             if now - self.stopped_since > _STOPPED_S:
                 self.breach = "stopped"
@@ -187,16 +203,6 @@ class _Supervisor:
         kill_all(self.reap, namespace=self.plan.spaces != "none")
         os.set_blocking(self.out, False)
         self.collect()
-
-
-def _is_stopped(pid: int) -> bool:
-    with contextlib.suppress(OSError):
-        fd = os.open(f"/proc/{pid}/stat", os.O_RDONLY | os.O_CLOEXEC)
-        try:
-            return os.read(fd, 512).rpartition(b")")[2].split()[:1] == [b"T"]
-        finally:
-            os.close(fd)
-    return False
 
 
 def _become_the_run(plan: Launch, output: int, error: int, ready: int) -> NoReturn:

@@ -11,10 +11,9 @@ from collections.abc import Callable
 _SWEEP_S = 8.0
 
 
-def descendants() -> list[int]:
-    """All living descendants of this process, from /proc; zombies are left out."""
-    children: dict[int, list[int]] = {}
-    dead: set[int] = set()
+def _processes() -> dict[int, tuple[int, bytes]]:
+    """Every process that /proc shows: pid to (parent, state letter)."""
+    found: dict[int, tuple[int, bytes]] = {}
     for name in os.listdir("/proc"):  # noqa: PTH208 - names, many of them
         if not name.isdigit():
             continue
@@ -24,16 +23,46 @@ def descendants() -> list[int]:
                 fields = os.read(fd, 1024).rpartition(b")")[2].split()
             finally:
                 os.close(fd)
-            children.setdefault(int(fields[1]), []).append(int(name))
-            if fields[0] in (b"Z", b"X"):
-                dead.add(int(name))
+            found[int(name)] = (int(fields[1]), fields[0])
+    return found
+
+
+def descendants() -> list[int]:
+    """All living descendants of this process, from /proc, parents before children; zombies are left out."""
+    rows = _processes()
+    children: dict[int, list[int]] = {}
+    for pid, (parent, _) in rows.items():
+        children.setdefault(parent, []).append(pid)
     found: list[int] = []
-    stack = [os.getpid()]
-    while stack:
-        for pid in children.get(stack.pop(), ()):
-            found.append(pid)
-            stack.append(pid)
-    return [pid for pid in found if pid not in dead]
+    queue = [os.getpid()]
+    while queue:
+        below = children.get(queue.pop(0), [])
+        found += below
+        queue += below
+    return [pid for pid in found if rows[pid][1] not in (b"Z", b"X")]
+
+
+def is_stopped(pid: int, below: int = 0) -> bool:
+    """Whether a process is stopped (SIGSTOP); ``below``: how many only children further down the one is that matters."""
+    rows = _processes() if below else {}
+    for _ in range(below):
+        pid = next((child for child, (parent, _) in rows.items() if parent == pid), -1)
+    with contextlib.suppress(OSError):
+        fd = os.open(f"/proc/{pid}/stat", os.O_RDONLY | os.O_CLOEXEC)
+        try:
+            return os.read(fd, 512).rpartition(b")")[2].split()[:1] == [b"T"]
+        finally:
+            os.close(fd)
+    return False
+
+
+def count_tasks(pids: list[int]) -> int:
+    """How many processes and threads the living among ``pids`` have together."""
+    count = 0
+    for pid in pids:
+        with contextlib.suppress(OSError):
+            count += len(os.listdir(f"/proc/{pid}/task"))  # noqa: PTH208 - counted, not used
+    return count
 
 
 def kill_all(reap: Callable[[], None], *, namespace: bool) -> None:
