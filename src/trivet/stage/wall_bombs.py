@@ -8,7 +8,7 @@ import time
 from dataclasses import dataclass
 
 from trivet.stage.wall import Child, Limits, Wall
-from trivet.stage.wall_probes import GUEST, Attempt, Ground
+from trivet.stage.wall_probes import Attempt, Ground
 
 _SMALL = Limits(processes=24, memory_b=512 << 20, scratch_b=16 << 20, output_b=1 << 20, open_files=128)
 
@@ -52,7 +52,7 @@ BOMBS = (
 )
 """Each ends within seconds, whatever the wall does."""
 
-TREE_MEMORY = Bomb("memory-of-tree", breach=("", "memory"), most=3)
+TREE_MEMORY = Bomb("memory-of-tree", limits=dataclasses.replace(_SMALL, memory_b=160 << 20), breach=("", "memory"), most=3)
 """Memory of several processes that are each within bounds: held only where a cgroup counts them together."""
 
 
@@ -60,7 +60,7 @@ def explode(wall: Wall, laid: Ground, bomb: Bomb) -> Attempt:
     """Run one bomb; held if it stayed within its limits, was ended, and nothing of it lives."""
     shutil.rmtree(laid.scratch)
     laid.scratch.mkdir()
-    argv = [str(laid.python), "-s", "-B", str(GUEST / "bombs.py"), bomb.name, laid.nonce]
+    argv = [str(laid.python), "-s", "-B", str(laid.guest / "bombs.py"), bomb.name, laid.nonce]
     began = time.monotonic()
     with wall.start(argv, cwd=laid.scratch, env=laid.environment(), reach=laid.reach(), limits=bomb.limits) as child:
         child.wait(bomb.wait_s)

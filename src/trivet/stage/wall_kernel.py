@@ -221,6 +221,11 @@ def _facts(form: Form, *, loopback: bool) -> WallFacts:
         "limits: data memory, processes and threads, descriptors, file size, scratch, output",
     ]
     lacks = ["names and sizes of files outside can be asked for (stat)"]
+    group = group_version()
+    if group:
+        holds.append(f"memory of the whole run: cgroup v{group}")
+    else:
+        lacks.append("memory of the whole run is not bounded, only that of each process")
     if form.root:
         holds.append("runs as an unused uid without capabilities but reading what Landlock grants")
     if form.spaces != "none":

@@ -54,6 +54,7 @@ class Ground:
     def __init__(self, place: Path, python: Path) -> None:
         self.python = python
         self.outside, self.tree, self.scratch, self.cache = (place / name for name in ("outside", "tree", "scratch", "cache"))
+        self.guest = place / "guest"  # a copy: where trivet lies need not be readable for the one who runs the attempts
         self._stack = contextlib.ExitStack()
         self.nonce = secrets.token_hex(8)
         self.segment = _SHM / f"trivet-{self.nonce}"
@@ -68,6 +69,7 @@ class Ground:
             (self.outside / name).chmod(0o666)
         (self.tree / "file").write_text("of the tree")
         shutil.copy("/bin/true", self.outside / "tool")
+        shutil.copytree(GUEST, self.guest, ignore=shutil.ignore_patterns("__pycache__"))
         self.secret_fd = os.open(self.outside / "secret", os.O_RDONLY)
         self._stack.callback(os.close, self.secret_fd)
         os.set_inheritable(self.secret_fd, True)  # noqa: FBT003 - its only form
@@ -104,7 +106,7 @@ class Ground:
         column = _COLUMN.get(native.MACHINE, 0)
         return {
             "calls": {name: row[column] for name, row in NUMBERS.items()},
-            "denied": [name for name in DENIED if NUMBERS[name][column] is not None],
+            "denied": _denied(),
             "families": ["unix", "inet", "inet6"] if loopback else [],
             "scratch": str(self.scratch),
             "outside": str(self.outside),
@@ -139,7 +141,7 @@ class Ground:
 
     def reach(self, *more: Path) -> Reach:
         """What the attempts may reach."""
-        return Reach(read=(self.tree, GUEST, *interpreter_reach(self.python), *more), private=(self.scratch,))
+        return Reach(read=(self.tree, self.guest, *interpreter_reach(self.python), *more), private=(self.scratch,))
 
     def environment(self) -> dict[str, str]:
         """The whole environment of the attempts."""
@@ -178,7 +180,7 @@ def escapes(
         facts["only"] = list(only)
     if wall.facts.name == "none":
         facts["harmful"] = list(_HARMFUL_UNWALLED)
-    argv = [str(laid.python), "-s", "-B", str(GUEST / "__main__.py"), json.dumps(facts)]
+    argv = [str(laid.python), "-s", "-B", str(laid.guest / "__main__.py"), json.dumps(facts)]
     limits = Limits(processes=32, scratch_b=32 << 20)
     with wall.start(argv, cwd=laid.tree, env=laid.environment(), reach=laid.reach(*extra_reach), limits=limits) as child:
         child.wait(60)
@@ -229,3 +231,14 @@ def _arrived(receiver: socket.socket) -> bool:
 def unwalled() -> Wall:
     """The control: no wall at all, so that each attempt can be seen to succeed."""
     return NoWall()
+
+
+def attempt_names() -> tuple[str, ...]:
+    """The names of all escape attempts on this architecture."""
+    facts = {"denied": _denied(), "names": True}
+    argv = [sys.executable, "-s", "-B", str(GUEST / "__main__.py"), json.dumps(facts)]
+    return tuple(subprocess.run(argv, capture_output=True, text=True, check=True, env={}).stdout.split())
+
+
+def _denied() -> list[str]:
+    return [name for name in DENIED if NUMBERS[name][_COLUMN.get(native.MACHINE, 0)] is not None]

@@ -15,6 +15,9 @@ from escape_base import ATTEMPTS, FACTS
 
 def main():
     wanted, harmful = FACTS.get("only"), tuple(FACTS.get("harmful", ()))
+    if FACTS.get("names"):
+        print("\n".join(ATTEMPTS))
+        return
     for name, function in ATTEMPTS.items():
         if (wanted and name not in wanted) or (harmful and name.startswith(harmful)):
             continue

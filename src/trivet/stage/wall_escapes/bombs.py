@@ -140,10 +140,10 @@ def memory():
 def memory_of_tree():
     for _ in range(6):
         if os.fork() == 0:
-            got = bytearray(200 << 20)
+            got = bytearray(60 << 20)
             for place in range(0, len(got), 4096):
                 got[place] = 1
-            time.sleep(1.5)
+            time.sleep(1)
             os._exit(0)
     count(sum(os.wait()[1] == 0 for _ in range(6)))
 
