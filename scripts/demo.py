@@ -55,14 +55,14 @@ def git(repo: Path, *args: str) -> str:
 
 def build(repo: Path, names: list[str]) -> None:
     """Commit base and, each as its child, the patches; tags name them."""
-    shutil.copytree(DEMO / "base", repo)
+    shutil.copytree(DEMO / "base", repo, copy_function=shutil.copyfile)
     git(repo, "init", "--quiet", "--initial-branch=main")
     git(repo, "add", "--all", "--force")
     git(repo, "commit", "--quiet", "--message=A parking tariff")
     git(repo, "tag", "base")
     for name in names:
         git(repo, "checkout", "--quiet", "--detach", "base")
-        shutil.copytree(DEMO / "patches" / name / "files", repo, dirs_exist_ok=True)
+        shutil.copytree(DEMO / "patches" / name / "files", repo, dirs_exist_ok=True, copy_function=shutil.copyfile)
         git(repo, "add", "--all", "--force")
         git(repo, "commit", "--quiet", f"--message={name}")
         git(repo, "tag", name)

@@ -10,12 +10,19 @@ from __future__ import annotations
 
 import json
 import os
+import re
 import shutil
 import subprocess
 import sys
+import time
 import tomllib
 from dataclasses import dataclass, field
 from pathlib import Path
+
+from trivet.git import PlainTree
+from trivet.sealed.digest import digest_of
+from trivet.sealed.policy import read_policy
+from trivet.zones import Zones
 
 HERE = Path(__file__).parent
 CASES = HERE / "cases"
@@ -53,8 +60,9 @@ def load() -> list[Case]:
 
 def build(case: Case, repo: Path) -> None:
     """A repository with the tags ``base`` and ``head``."""
-    shutil.copytree(HERE / "bases" / case.base, repo)
+    shutil.copytree(HERE / "bases" / case.base, repo, copy_function=shutil.copyfile)
     _overlay(case.folder / "base", repo, case.base_edits)
+    _fill(repo)
     git(repo, "init", "--quiet", "--initial-branch=main")
     _commit(repo, "base")
     _overlay(case.folder / "head", repo, case.head_edits)
@@ -130,9 +138,26 @@ def git(repo: Path, *args: str) -> str:
     return done.stdout.strip()
 
 
+def _fill(repo: Path) -> None:
+    """Put digests of sealed tests (``@DIGEST file function@``, ``@WEAK …@``) and expiries (``@DAYS n@`` from now) into the ledger."""
+    ledger = repo / "ci" / "flake_leases.json"
+    text = ledger.read_text("utf-8")
+    if "@" not in text:
+        return
+    tree = PlainTree({str(path.relative_to(repo)).encode(): path.read_bytes() for path in repo.rglob("*") if path.is_file()})
+    zones = Zones(read_policy(tree).zones)
+
+    def digest(match: re.Match[str]) -> str:
+        made = digest_of(tree, match[2], match[3], is_sealed=lambda path: zones.place(path).zone == "oracle")
+        return made.strong if match[1] == "DIGEST" else made.weak
+
+    text = re.sub(r"@(DIGEST|WEAK) (\S+) (\S+?)@", digest, text)
+    ledger.write_text(re.sub(r"@DAYS (-?\d+)@", lambda match: str(int(time.time()) + 86_400 * int(match[1])), text), "utf-8")
+
+
 def _overlay(folder: Path, repo: Path, edits: list[dict[str, str]]) -> None:
     if folder.is_dir():
-        shutil.copytree(folder, repo, dirs_exist_ok=True)
+        shutil.copytree(folder, repo, dirs_exist_ok=True, copy_function=shutil.copyfile)  # fresh times: git compares them
     for edit in edits:
         path = repo / edit["path"]
         path.parent.mkdir(parents=True, exist_ok=True)
