@@ -13,6 +13,7 @@ COMMANDS: dict[str, str] = {
     "split": "cut a mixed change into a source part and an oracle part",
     "advisory": "run the agent's own tests: a report, never a verdict",
     "explain": "say which zone a path is in, what a rule means, or what a decision says",
+    "policy": "show the policy that counts, or the schema of trivet.toml",
     "doctor": "say what this host and this repository can and cannot hold",
     "key": "make and show signing keys",
     "verify": "check signed decisions",

@@ -8,7 +8,7 @@ from __future__ import annotations
 import hashlib
 from dataclasses import replace
 from datetime import datetime
-from typing import Literal
+from typing import Any, Literal
 
 import msgspec
 
@@ -68,8 +68,12 @@ def _policy_file(tree: Tree) -> bytes | None:
 
 def digest_of(policy: Policy) -> str:
     """SHA-256 (hex) of the canonical JSON of all that the policy decides; its source does not count."""
-    plain = msgspec.to_builtins(replace(policy, digest="", source=""))
-    return hashlib.sha256(msgspec.json.encode(plain, order="sorted")).hexdigest()
+    return hashlib.sha256(msgspec.json.encode(plain(replace(policy, digest="", source="")), order="sorted")).hexdigest()
+
+
+def plain(policy: Policy) -> dict[str, Any]:
+    """The policy as dictionaries, lists, text and numbers."""
+    return dict(msgspec.to_builtins(policy))
 
 
 def _refuse_open(policy: Policy, label: str) -> None:

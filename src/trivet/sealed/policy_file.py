@@ -123,6 +123,11 @@ TABLES: dict[str, type[msgspec.Struct]] = {
 }  # fmt: skip
 
 
+def schema() -> dict[str, Any]:
+    """The JSON Schema (2020-12) of ``trivet.toml``."""
+    return {"$schema": "https://json-schema.org/draft/2020-12/schema", "title": "trivet.toml", **msgspec.json.schema(PolicyFile)}
+
+
 def load_toml(data: bytes, name: str, label: str) -> dict[str, Any]:
     """Parse a TOML file of a trusted tree.
 
