@@ -18,7 +18,7 @@ from trivet.stage import wall_landlock as landlock
 from trivet.stage import wall_native as native
 from trivet.stage import wall_seccomp as seccomp
 from trivet.stage.wall_child import Child, Launch, Reach, Spaces, launch
-from trivet.stage.wall_limits import Limits, drop_to, give, make_group, prefer_to_be_killed, set_rlimits, spare_uid, tasks_of
+from trivet.stage.wall_limits import Limits, drop_to, give, group_version, make_group, prefer_to_be_killed, set_rlimits, spare_uid, tasks_of
 from trivet.stage.wall_reach import SYSTEM
 
 _WRITE_DEVICES = ("/dev/null", "/dev/zero", "/dev/full", "/dev/random", "/dev/urandom")
