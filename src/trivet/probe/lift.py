@@ -19,6 +19,9 @@ def item(test):
     test.iter_markers_with_node = iter_markers_with_node
     plain_closest = test.get_closest_marker
     test.get_closest_marker = lambda name, default=None: default if name in MARKS else plain_closest(name, default)
+    unwrapped(getattr(test, "cls", None), getattr(test, "originalname", None) or test.name)
+    if getattr(getattr(test, "_obj", None), "__unittest_skip__", False):
+        test._obj = None  # pytest has kept the method that raises; it asks anew
     for holder in (getattr(test, "obj", None), getattr(test, "cls", None)):
         owner = getattr(holder, "__func__", holder)
         for name in ("__unittest_skip__", "__unittest_expecting_failure__"):
@@ -28,6 +31,17 @@ def item(test):
                 except (AttributeError, TypeError):
                     pass
     names(getattr(test, "module", None))
+
+
+def unwrapped(cls, name):
+    """Put a method back that ``unittest.skip`` has replaced by one that raises."""
+    for owner in getattr(cls, "__mro__", ()):
+        method = vars(owner).get(name)
+        if method is not None:
+            original = getattr(method, "__wrapped__", None)
+            if original is not None and getattr(method, "__unittest_skip__", False):
+                setattr(owner, name, original)
+            return
 
 
 def module(job, collector):

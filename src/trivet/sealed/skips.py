@@ -102,14 +102,13 @@ class Scanner:
                     yield from self._plain(module, prefix.rstrip("."), self._bodies.in_function(module, statement))
             else:
                 yield from self._made(module, statement, prefix)
-        derived = any(
-            node.name == getattr(base, "id", None)
-            for other in ast.walk(module.tree)
-            if isinstance(other, ast.ClassDef)
-            for base in other.bases
-        )
-        if not derived and any(isinstance(item, Function) and item.name.startswith("test") for item in node.body):
-            yield from _switched_off(module, node.body, prefix.rstrip("."))
+        off = list(_switched_off(module, node.body, prefix.rstrip(".")))
+        if (
+            off
+            and not _derived(module, node.name)
+            and any(isinstance(item, Function) and item.name.startswith("test") for item in node.body)
+        ):
+            yield from off
 
     def _made(self, module: Module, statement: ast.stmt, prefix: str) -> Iterator[SkipSite]:
         """``test_x = build(...)``, ``test_x = pytest.mark.skip(other)``, ``test_x.pytestmark = …``."""
@@ -242,6 +241,12 @@ def _switched_off(module: Module, body: list[ast.stmt], function: str) -> Iterat
         for value in _stores(statement, "__test__"):
             if isinstance(value, ast.Constant) and not value.value:
                 yield SkipSite(file=module.path, function=function, line=statement.lineno, form="__test__ = False", conditional=False)
+
+
+def _derived(module: Module, name: str) -> bool:
+    """Whether another class of the module takes its tests from this one: then it is a mixin, and they run there."""
+    classes = (node for node in ast.walk(module.tree) if isinstance(node, ast.ClassDef))
+    return any(isinstance(base, ast.Name) and base.id == name for node in classes for base in node.bases)
 
 
 def _deselections(module: Module, hook: Function) -> Iterator[SkipSite]:
