@@ -7,7 +7,7 @@ from collections.abc import Generator
 
 import pytest
 
-CI = os.environ.get("CI", "").lower() in ("1", "true")  # noqa: TID251 - the test runner is a door too
+CI = os.environ.get("CI", "").lower() in ("1", "true")
 
 
 @pytest.hookimpl(wrapper=True)

@@ -26,10 +26,10 @@ def arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("path", metavar="FILE|DIR", help="decision.dsse.json, or the folder that holds it")
     parser.add_argument("--key", required=True, metavar="PUB", help="the public key that must have signed")
     parser.add_argument("--repo", metavar="DIR", help="the repository whose head must be the one that was judged")
-    parser.add_argument("--base", metavar="REV", help="the base that must have been judged against (a revision of --repo, else an object id)")
+    parser.add_argument("--base", metavar="REV", help="the base that must have been judged against (a revision of --repo, or an id)")
     parser.add_argument("--head", metavar="REV", help="the head that must have been judged (with --repo: a revision, default HEAD)")
     parser.add_argument("--policy", metavar="DIGEST", help="the policy digest that must have been used")
-    parser.add_argument("--require", action="append", default=[], metavar="PROPERTY", help="a property that must be there, e.g. TRIVET_SRC_SCORE")
+    parser.add_argument("--require", action="append", default=[], metavar="NAME", help="a property that must be there (TRIVET_SRC_SCORE)")
     parser.add_argument("--json", action="store_true", help="print the result as JSON")
 
 
