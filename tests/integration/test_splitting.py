@@ -62,8 +62,8 @@ def test_each_part_holds_its_own_paths_on_base(repo: Path) -> None:
     assert [name for name, _ in first.paths] == ["README.md", "src/a.py", "src/old.py", "tests/proposed/test_b.py"]
     assert [name for name, _ in second.paths] == ["tests/sealed/test_a.py", "tox.ini"]
     assert second.owners == ("@oracle-owners", "@devs")
-    assert git(repo, "diff", "--name-only", "base", first.branch).split() == [name for name, _ in first.paths]
-    assert git(repo, "diff", "--name-only", "base", second.branch).split() == [name for name, _ in second.paths]
+    assert git(repo, "diff", "--no-renames", "--name-only", "base", first.branch).split() == [name for name, _ in first.paths]
+    assert git(repo, "diff", "--no-renames", "--name-only", "base", second.branch).split() == [name for name, _ in second.paths]
     assert git(repo, "log", "-1", "--format=%an <%ae>", first.branch) == "Ida <ida@example.com>"
     assert (git(repo, "status", "--porcelain"), git(repo, "rev-parse", "HEAD")) == (status, head)
 
