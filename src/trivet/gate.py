@@ -258,7 +258,13 @@ def _advisory(repository: Repository, request: GateRequest, situation: Situation
     """The advisory lane's report as plain data. Nothing that happens there reaches the join: errors become a note."""
     if not request.advisory or request.legs != LEGS:
         return None
-    return None
+    from trivet import advisory  # noqa: PLC0415 - loaded when it runs
+
+    try:
+        report = advisory.run(repository, situation.base, situation.head, situation.policy, situation.zones, run)
+    except Exception as error:  # noqa: BLE001 - drafts and whatever they break never hold up a verdict
+        return {"counts": {}, "coverage": None, "notes": [f"the advisory lane could not run: {error}"], "tests": []}
+    return None if report is None else {**asdict(report), "counts": dict(report.counts)}
 
 
 def _only(legs: tuple[LegName, ...], **parts: Any) -> Decision:
