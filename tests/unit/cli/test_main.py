@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import argparse
 import subprocess
 import sys
 from pathlib import Path
@@ -92,10 +93,14 @@ def test_a_completion_script_knows_the_commands(shell: str, capsys: pytest.Captu
 
 
 def test_every_command_that_is_there_has_help_for_every_option() -> None:
-    for action in whole_parser()._actions:
-        for parser in getattr(action, "choices", None) or ():
-            for option in action.choices[parser]._actions:  # type: ignore[index]
-                assert option.help, (parser, option)
+    todo = [whole_parser()]
+    while todo:
+        parser = todo.pop()
+        for action in parser._actions:
+            if isinstance(action, argparse._SubParsersAction):
+                todo += action.choices.values()
+            else:
+                assert action.help, (parser.prog, action.dest)
 
 
 def test_help_imports_nothing_heavy() -> None:
