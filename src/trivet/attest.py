@@ -99,6 +99,45 @@ def leg_statement(document: Mapping[str, Any], leg: str) -> Data:
     }
 
 
+def leg_envelope(content: bytes, leg: str, key: Ed25519PrivateKey) -> bytes:
+    """Sign the verdict file of one leg, for a job that judges this leg alone.
+
+    Args:
+        content: the bytes of the verdict file, such as ``src_score.json``.
+        leg: the leg that it must be of.
+        key: the private key.
+
+    Raises:
+        SignatureError: the file is not of this leg, or is about no commit.
+    """
+    statement = _leg_file_statement(content, leg)
+    statement["predicate"][EXTENSION]["verdict_sha256"] = hashlib.sha256(content).hexdigest()
+    return sign(statement, key)
+
+
+def check_leg(envelope: bytes, content: bytes, leg: str, key: Ed25519PublicKey) -> None:
+    """Check that ``envelope`` was made by ``leg_envelope`` for exactly this verdict file.
+
+    Raises:
+        SignatureError: with the one reason why it is refused.
+    """
+    statement = open_envelope(envelope, key)
+    expected = _leg_file_statement(content, leg)
+    expected["predicate"][EXTENSION]["verdict_sha256"] = hashlib.sha256(content).hexdigest()
+    if statement != expected:
+        raise SignatureError(f"the signed statement is not about this verdict file of {leg}")
+
+
+def _leg_file_statement(content: bytes, leg: str) -> Data:
+    data = _json(content, "verdict file")
+    try:
+        if data["leg"] != leg:
+            raise SignatureError(f"this is not the verdict file of {leg}")
+        return leg_statement({**data, "verdicts": {leg: data}}, leg)
+    except (KeyError, TypeError, AttributeError) as error:
+        raise SignatureError(f"the verdict file of {leg} does not say what it is about: {error}") from error
+
+
 def sign(statement: Mapping[str, Any], key: Ed25519PrivateKey) -> bytes:
     """Put a statement into a signed DSSE envelope (JSON, one line end)."""
     from securesystemslib.dsse import Envelope  # noqa: PLC0415 - only signers pay for it

@@ -9,6 +9,8 @@ from __future__ import annotations
 from collections.abc import Mapping
 from pathlib import Path
 
+from trivet.attest import check_leg
+from trivet.attest_key import load_public
 from trivet.errors import TrivetError, UsageError
 from trivet.legs.join import join
 from trivet.model import LEGS, Decision, LegName, Verdict
@@ -18,15 +20,17 @@ TOGETHER = ("base", "head", "policy", "merge_base", "tool")
 """Facts that must be the same in every verdict file."""
 
 
-def join_folder(folder: Path, *, base: str = "", head: str = "") -> Decision:
+def join_folder(folder: Path, *, base: str = "", head: str = "", key: Path | None = None) -> Decision:
     """AND the verdict files of a folder.
 
     Args:
         folder: where the jobs' files were gathered.
         base: the commit id (or its beginning) that the files must be about; "" for whatever they agree on.
         head: likewise.
+        key: the public key that must have signed each verdict file; None asks for no signatures.
 
     Raises:
+        SignatureError: a verdict file is not signed by ``key``.
         UsageError: there are no verdict files.
         TrivetError: the files do not belong together, or a ``PASS`` does not say what it is about.
     """
@@ -34,14 +38,16 @@ def join_folder(folder: Path, *, base: str = "", head: str = "") -> Decision:
     for leg in LEGS:
         if any((folder / f"{files.stem(leg)}{ending}").exists() for ending in (".txt", ".json")):
             found[leg] = _read(folder, leg)
+            if key is not None and found[leg][0].status != "NOT_RUN":
+                check_leg(*files.read_signed(folder, leg), leg, load_public(key))
     if not found:
         raise UsageError("no verdict files", where=str(folder), hint="gather the files of `trivet verdict` jobs in one folder")
     facts = _agreed(folder, found)
-    for key, wanted in (("base", base), ("head", head)):
-        commit = facts.get(key)
+    for name, wanted in (("base", base), ("head", head)):
+        commit = facts.get(name)
         actual = str(commit["commit"]) if isinstance(commit, Mapping) and "commit" in commit else ""
         if wanted and not actual.startswith(wanted):
-            raise TrivetError(f"the verdicts are about {key} {actual[:12] or 'nothing'}, not {wanted[:12]}", where=str(folder), hint=_AGAIN)
+            raise TrivetError(f"the verdicts are about {name} {actual[:12] or 'nothing'}, not {wanted[:12]}", where=str(folder), hint=_AGAIN)
     verdicts = {leg: verdict for leg, (verdict, _) in found.items()}
     return join(
         src_score=verdicts.get("src-score"),

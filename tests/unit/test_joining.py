@@ -5,7 +5,9 @@ from pathlib import Path
 
 import pytest
 
-from trivet.errors import TrivetError, UsageError
+from trivet.attest import leg_envelope
+from trivet.attest_key import load_private, new_key
+from trivet.errors import SignatureError, TrivetError, UsageError
 from trivet.joining import join_folder
 from trivet.legs.join import join
 from trivet.model import LEGS, Decision
@@ -104,6 +106,47 @@ def test_verdicts_of_an_earlier_head_are_refused_when_the_caller_names_this_one(
     assert join_folder(tmp_path, base="a" * 40, head="c" * 12).merge
     with pytest.raises(TrivetError, match="not 123456"):
         join_folder(tmp_path, head="123456")
+
+
+def signed(out: Path, key: Path) -> None:
+    private = load_private(str(key))
+    for leg in LEGS:
+        content = (out / f"{files.stem(leg)}.json").read_bytes()
+        (out / f"{files.stem(leg)}.dsse.json").write_bytes(leg_envelope(content, leg, private))
+
+
+def test_verdicts_that_are_signed_by_the_expected_key_join(tmp_path: Path) -> None:
+    private, public = new_key(tmp_path / "key")
+    signed(written(tmp_path / "out", merged()), private)
+    assert join_folder(tmp_path / "out", key=public).merge
+
+
+def test_a_verdict_of_another_key_or_without_signature_is_refused(tmp_path: Path) -> None:
+    private, _ = new_key(tmp_path / "key")
+    _, other = new_key(tmp_path / "other")
+    signed(written(tmp_path / "out", merged()), private)
+    with pytest.raises(SignatureError):
+        join_folder(tmp_path / "out", key=other)
+    (tmp_path / "out" / "src_score.dsse.json").unlink()
+    with pytest.raises(TrivetError):
+        join_folder(tmp_path / "out", key=tmp_path / "key.pub")
+
+
+def test_a_verdict_that_was_changed_after_signing_is_refused(tmp_path: Path) -> None:
+    private, public = new_key(tmp_path / "key")
+    signed(written(tmp_path / "out", blocked()), private)
+    changed(tmp_path / "out", "oracle_integrity", status="PASS", findings=[])
+    (tmp_path / "out" / "oracle_integrity.txt").write_text("PASS\n")
+    with pytest.raises(SignatureError, match="oracle-integrity"):
+        join_folder(tmp_path / "out", key=public)
+
+
+def test_the_signature_of_one_leg_does_not_stand_in_for_another(tmp_path: Path) -> None:
+    private, public = new_key(tmp_path / "key")
+    signed(written(tmp_path / "out", merged()), private)
+    (tmp_path / "out" / "src_score.dsse.json").write_bytes((tmp_path / "out" / "flake_lease.dsse.json").read_bytes())
+    with pytest.raises(SignatureError):
+        join_folder(tmp_path / "out", key=public)
 
 
 def test_files_without_facts_cannot_merge(tmp_path: Path) -> None:

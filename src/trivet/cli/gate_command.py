@@ -78,7 +78,13 @@ def judge_and_tell(args: argparse.Namespace, door: Door, legs: tuple[LegName, ..
         files.write(undecided(error), out, legs=legs)
         raise
     files.write(decision, out, legs=legs)
-    if private is not None:
+    if private is not None and legs != LEGS:
+        from trivet.attest import leg_envelope  # noqa: PLC0415
+
+        for leg in legs:
+            content = (out / f"{files.stem(leg)}.json").read_bytes()
+            files.replace(out / f"{files.stem(leg)}.dsse.json", leg_envelope(content, leg, private))
+    elif private is not None:
         from trivet.attest import decision_statement, sign  # noqa: PLC0415
 
         content = (out / "decision.json").read_bytes()

@@ -17,6 +17,7 @@ def arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("folder", metavar="DIR", type=Path, help="the folder that holds the verdict files")
     parser.add_argument("--base", default="", metavar="OID", help="refuse verdicts that are not about this base commit")
     parser.add_argument("--head", default="", metavar="OID", help="refuse verdicts that are not about this head commit")
+    parser.add_argument("--key", type=Path, metavar="PUB", help="refuse verdicts that are not signed by the key with this public half")
     output.arguments(parser)
 
 
@@ -29,6 +30,6 @@ def run(args: argparse.Namespace, door: Door) -> int:
     folder = door.cwd / args.folder
     for name in files.WHOLE:
         (folder / name).unlink(missing_ok=True)
-    decision = join_folder(folder, base=args.base, head=args.head)
+    decision = join_folder(folder, base=args.base, head=args.head, key=None if args.key is None else door.cwd / args.key)
     files.write(decision, folder)
     return output.show(decision, args, door)

@@ -38,8 +38,8 @@ def clear(out: Path, legs: Iterable[LegName] = LEGS) -> None:
     try:
         out.mkdir(parents=True, exist_ok=True)
         for leg in legs:
-            (out / f"{stem(leg)}.txt").unlink(missing_ok=True)
-            (out / f"{stem(leg)}.json").unlink(missing_ok=True)
+            for ending in (".txt", ".json", ".dsse.json"):
+                (out / f"{stem(leg)}{ending}").unlink(missing_ok=True)
         for name in WHOLE:
             (out / name).unlink(missing_ok=True)
         for left in out.glob(f"{_TEMPORARY}*"):
@@ -130,6 +130,15 @@ def read_word(out: Path, leg: LegName) -> Status:
     if content not in words:
         raise TrivetError("a verdict file holds PASS, FAIL or NOT_RUN and a newline, and nothing else", where=str(path))
     return words[content]
+
+
+def read_signed(out: Path, leg: LegName) -> tuple[bytes, bytes]:
+    """The bytes of a leg's envelope and of its verdict file.
+
+    Raises:
+        TrivetError: one of them is missing or unreadable.
+    """
+    return _bytes(out / f"{stem(leg)}.dsse.json"), _bytes(out / f"{stem(leg)}.json")
 
 
 def _json(path: Path) -> dict[str, object]:
