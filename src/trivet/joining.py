@@ -47,7 +47,7 @@ def join_folder(folder: Path, *, base: str = "", head: str = "", key: Path | Non
         commit = facts.get(name)
         actual = str(commit["commit"]) if isinstance(commit, Mapping) and "commit" in commit else ""
         if wanted and not actual.startswith(wanted):
-            raise TrivetError(f"the verdicts are about {name} {actual[:12] or 'nothing'}, not {wanted[:12]}", where=str(folder), hint=_AGAIN)
+            raise TrivetError(f"the verdicts are about {name} {actual[:12] or 'nothing'}, not {wanted[:12]}", where=str(folder))
     verdicts = {leg: verdict for leg, (verdict, _) in found.items()}
     return join(
         src_score=verdicts.get("src-score"),
