@@ -42,6 +42,8 @@ class Repository:
         self._program = git_program()
         self._format = object_format_of(home)
         self._stored = Reader(self._program, home.git_dir, self._format)
+        self._diffs: dict[tuple[str, str], tuple[RawChange, ...]] = {}
+        self._bases: dict[tuple[str, str], tuple[str, ...]] = {}
         self._levels: dict[str, tuple[Item, ...]] = {}
         self._scratch: Path | None = None
         self._written: Reader | None = None
@@ -101,8 +103,12 @@ class Repository:
         Raises:
             GitError: there is none.
         """
-        if self._descends(b_oid, a_oid):
-            return (a_oid,)
+        known = self._bases.get((a_oid, b_oid))
+        if known is None:
+            known = self._bases[a_oid, b_oid] = (a_oid,) if self._descends(b_oid, a_oid) else self._common(a_oid, b_oid)
+        return known
+
+    def _common(self, a_oid: str, b_oid: str) -> tuple[str, ...]:
         status, out = self._run(self.home.git_dir, "merge-base", "--all", a_oid, b_oid)
         found = tuple(out.decode().split())
         if status not in (0, 1) or not found:
@@ -135,13 +141,35 @@ class Repository:
             rows.update(dict.fromkeys(self.diff(_header_of(self.raw_commit(oid), b"tree")[0], head.tree)))
         return tuple(sorted(rows, key=lambda row: row.path)) if len(rows) > 1 else tuple(rows)
 
+    def contradictions(self, base: Commit, head: Commit) -> tuple[bytes, ...]:
+        """Changed paths of which a tree says two things: named twice or out of order, so that each reader may see another file.
+
+        No honest git writes such a tree. It shows as a path that is new although it was there, or gone although it still is.
+        """
+        found: dict[bytes, None] = {}
+        for oid in self.merge_bases(base.oid, head.oid):
+            tree = _header_of(self.raw_commit(oid), b"tree")[0]
+            for row in self.diff(tree, head.tree):
+                if row.old_mode and row.new_mode:
+                    continue
+                before, after = self.find(tree, row.path), self.find(head.tree, row.path)
+                new = None if after is None or after.mode == FOLDER else after.oid
+                old = None if before is None or before.mode == FOLDER else before.oid
+                if (new, old) != ((row.new_oid, None) if row.new_mode else (None, row.old_oid)):
+                    found[row.path] = None
+        return tuple(found)
+
     def diff(self, old_tree: str, new_tree: str) -> tuple[RawChange, ...]:
         """The leaves that differ between two trees; no similarity score ever decides which zone a path left."""
         if old_tree == new_tree:
             return ()
+        if (old_tree, new_tree) in self._diffs:
+            return self._diffs[old_tree, new_tree]
         out = self._out("diff-tree", "-r", "-z", "--raw", "--no-renames", "--no-abbrev", "--no-ext-diff", old_tree, new_tree)
         parts = out.split(b"\0")
-        return tuple(_raw_change(meta, path) for meta, path in zip(parts[0:-1:2], parts[1::2], strict=True))
+        rows = tuple(_raw_change(meta, path) for meta, path in zip(parts[0:-1:2], parts[1::2], strict=True))
+        self._diffs[old_tree, new_tree] = rows
+        return rows
 
     # --- objects -----------------------------------------------------------------------------------
 

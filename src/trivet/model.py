@@ -102,6 +102,8 @@ class ChangeFacts:
     shadows: tuple[tuple[bytes, str, str], ...] = ()
     keys: tuple[tuple[bytes, str], ...] = ()
     plugins: tuple[tuple[bytes, str], ...] = ()
+    tricks: tuple[tuple[bytes, str], ...] = ()
+    """(path, in which way the objects of head are no honest tree)."""
 
 
 # --- policy ---------------------------------------------------------------------------------------

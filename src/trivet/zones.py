@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 
 from trivet.model import Placed, ZonePolicy, text_of
-from trivet.zones_names import CONTROL_NAMES, CONTROL_PLACES, influence_of, is_generated_metadata
+from trivet.zones_names import CONTROL_NAMES, CONTROL_PLACES, ODD_PATH, influence_of, is_generated_metadata
 from trivet.zones_patterns import matcher
 
 _GITLINK = 0o160000
@@ -65,15 +65,24 @@ class Zones:
         acts = influence_of(text)
         if match(self.policy.oracle, text):
             return Placed(zone="oracle", by=_first("zones.oracle", self.policy.oracle, text), influence=acts[1] if acts else _HOW["oracle"])
+        forced = self._control(text, mode, acts)
+        if forced is not None:
+            return forced
+        if match(self.policy.proposed, text):
+            return Placed(zone="proposed", by=_first("zones.proposed", self.policy.proposed, text), influence=_HOW["proposed"])
+        return self._ordinary(text, acts)
+
+    def _control(self, text: str, mode: int, acts: tuple[str, str] | None) -> Placed | None:
+        """What is control even inside the proposed zone."""
         if match(_PLACES, text):
             return _built_in(CONTROL_PLACES, text)
         if match(self.policy.control, text):
             return Placed(zone="control", by=_first("zones.control", self.policy.control, text), influence=_HOW["control"])
         if mode == _GITLINK:
             return Placed(zone="control", by="gitlink", influence="its bytes lie in another repository")
-        if match(self.policy.proposed, text):
-            return Placed(zone="proposed", by=_first("zones.proposed", self.policy.proposed, text), influence=_HOW["proposed"])
-        return self._ordinary(text, acts)
+        if acts is not None and acts[0] == ODD_PATH:
+            return Placed(zone="control", by=f"influence name: {ODD_PATH}", influence=acts[1])
+        return None
 
     def _ordinary(self, text: str, acts: tuple[str, str] | None) -> Placed:
         inert = match(self.policy.inert, text)

@@ -62,8 +62,12 @@ CONTROL_NAMES: tuple[tuple[str, str], ...] = (
     (".envrc", "shells run it"),
 )
 _BYTECODE = "the interpreter may run committed bytecode instead of the source that was reviewed"
-_HINT = re.compile(r"conftest\.py|customize|\.pth|\._pth|pyvenv\.cfg|\.pyc|\.pyo|__pycache__|\.dist-info|\.egg-info|\.egg-link")
+_HINT = re.compile(
+    r"conftest\.py|customize|\.pth|\._pth|pyvenv\.cfg|\.pyc|\.pyo|__pycache__|\.dist-info|\.egg-info|\.egg-link|\.git|git~1|\\\\|(^|/)\.{0,2}(/|$)|[^\x00-\x7f]"
+)
 _START = "the interpreter runs it at start, before the test runner"
+ODD_PATH = "path that means another one"
+_ODD = frozenset({"", ".", "..", ".git", "git~1"})
 _METADATA = "its entry points load plugins into the test runner"
 MODULE_SUFFIXES = (".py", ".pyc", ".so", ".pyd")
 RUNNER_MODULES = frozenset(
@@ -78,10 +82,17 @@ RUNNER_MODULES = frozenset(
 
 def influence_of(path: str) -> tuple[str, str] | None:
     """``(name, how)`` when a path acts by itself wherever it lies, judged without regard to case; None when it does not."""
-    folded_path = path.casefold()
-    if not _HINT.search(folded_path):
+    plain = path.casefold()
+    if not _HINT.search(plain):
         return None
-    parts = folded_path.split("/")
+    parts = plain.split("/")
+    if "\\" in path or any(part in _ODD or folded(part.encode("utf-8", "surrogateescape")) in _ODD for part in parts):
+        return ODD_PATH, "some systems take it for a path outside its folder, or inside git's own"
+    return _started(parts) or _compiled(parts)
+
+
+def _started(parts: list[str]) -> tuple[str, str] | None:
+    """Names that Python or pytest run unasked."""
     last = parts[-1]
     stem, _, suffix = last.partition(".")
     if last == "conftest.py":
@@ -90,7 +101,12 @@ def influence_of(path: str) -> tuple[str, str] | None:
         return "sitecustomize.py, usercustomize.py", _START
     if last.endswith((".pth", "._pth")) or last == "pyvenv.cfg":
         return "*.pth", _START
-    if "__pycache__" in parts or last.endswith((".pyc", ".pyo")):
+    return None
+
+
+def _compiled(parts: list[str]) -> tuple[str, str] | None:
+    """Bytecode and metadata of installed distributions."""
+    if "__pycache__" in parts or parts[-1].endswith((".pyc", ".pyo")):
         return "*.pyc", _BYTECODE
     metadata = any(part.endswith((".dist-info", ".egg-info", ".egg-link")) for part in parts)
     return ("*.dist-info, *.egg-info", _METADATA) if metadata else None

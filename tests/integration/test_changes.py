@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import subprocess
 from pathlib import Path
 
 import pytest
@@ -144,6 +145,23 @@ def test_a_gitlink_in_source_is_refused(case: Case) -> None:
     case.repo.git("commit", "-q", "-m", "sub")
     kind, verdict, _ = case.judge_revisions(base, case.repo.git("rev-parse", "HEAD"))
     assert (kind, rules(verdict)) == ("oracle", ["TRV105"])
+
+
+def test_a_tree_that_names_a_path_twice_is_refused(case: Case) -> None:
+    base = case.repo.commit(case.base)
+    tree = bytes.fromhex(case.repo.git("rev-parse", "HEAD:src"))
+    evil = case.repo.git("hash-object", "-w", "--stdin", data=b"evil")
+    inner = case.repo.git("mktree", data=f"100644 blob {evil}\tcore.py\n".encode())
+    other = case.repo.git("mktree", data=f"040000 tree {inner}\tpkg\n".encode())
+    place = case.repo.root / "tree"
+    rows = subprocess.run(["git", "cat-file", "tree", "HEAD^{tree}"], cwd=case.repo.root, capture_output=True, check=True).stdout
+    row = b"40000 src\0" + tree
+    assert row in rows
+    place.write_bytes(rows.replace(row, row + b"40000 src\0" + bytes.fromhex(other)))
+    twice = case.repo.git("hash-object", "-w", "-t", "tree", "--literally", str(place))
+    head = case.repo.git("commit-tree", twice, "-p", base, "-m", "twice")
+    _, verdict, _ = case.judge_revisions(base, head)
+    assert (verdict.status, rules(verdict)) == ("FAIL", ["TRV109"])
 
 
 def test_source_that_becomes_a_link_is_not_source_any_more(case: Case) -> None:

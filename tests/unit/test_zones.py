@@ -90,6 +90,17 @@ WIDE = Zones(ZonePolicy(source=("**",), oracle=("tests/**",), proposed=("drafts/
         ("src/pkg.dist-info/entry_points.txt", "control"),
         ("src/pkg.egg-info/entry_points.txt", "control"),
         ("unknown", "control"),
+        ("src/.git/config", "control"),
+        ("src/.GIT/config", "control"),
+        ("src/pkg/git~1", "control"),
+        ("src/.g\u200dit/hooks/x", "control"),
+        ("src/..\\\\tests\\\\sealed\\\\a.py", "control"),
+        ("docs/../tests/x", "control"),
+        ("tests/proposed/../sealed/x", "control"),
+        ("src/.github/x", "source"),
+        ("src/caf\u00e9.py", "source"),
+        ("src/pkg/.gitkeep", "source"),
+        ("src/pkg/a..b", "source"),
     ],
 )
 def test_preset_verdicts_places(path: str, zone: str) -> None:

@@ -35,8 +35,9 @@ def judge(facts: ChangeFacts, seal: Seal) -> Verdict:
 
 
 def findings_of_names(facts: ChangeFacts) -> tuple[Finding, ...]:
-    """Links, collisions and shadows: wrong in every change, whoever sends it."""
+    """Malformed trees, links, collisions and shadows: wrong in every change, whoever sends it."""
     return (
+        *(_finding("TRV109", f"the tree of head is malformed: {why}", path) for path, why in facts.tricks),
         *(_finding("TRV105", f"link or gitlink may not stand here: {why}", path) for path, why in facts.links),
         *(
             _finding("TRV106", f"collides with {_quoted(other)} where case or Unicode form do not count", path)

@@ -42,6 +42,7 @@ def read_changes(repository: Repository, base: Commit, head: Commit, policy: Pol
         shadows=tuple(dict.fromkeys(look.shadows)),
         keys=tuple(dict.fromkeys(look.keys)),
         plugins=tuple(dict.fromkeys(look.plugins)),
+        tricks=tuple((path, "it names this path twice or out of order") for path in repository.contradictions(base, head)),
     )
 
 
