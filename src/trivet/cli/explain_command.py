@@ -37,12 +37,15 @@ def arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("what", metavar="PATH|RULE|DIR", help="a path of the repository, a rule id, or the folder of a run")
     parser.add_argument("--repo", metavar="DIR", type=Path, help="the repository (default: the current folder's)")
     parser.add_argument("--base", metavar="REV", default="HEAD", help="the commit whose policy counts (default: %(default)s)")
+    parser.add_argument("--owner", action="store_true", help="say who may change the path, by the CODEOWNERS of --base")
     parser.add_argument("--json", action="store_true", help="print the answer as JSON")
 
 
 def run(args: argparse.Namespace, door: Door) -> int:
     """Explain one thing; always 0 when there is something to explain."""
-    if _RULE.fullmatch(args.what):
+    if args.owner:
+        facts, text = _owner(args, door)
+    elif _RULE.fullmatch(args.what):
         facts, text = _rule(args.what.upper())
     elif any((door.cwd / args.what / name).is_file() for name in _DECISION):
         return _decision(door.cwd / args.what, args, door)
@@ -129,6 +132,37 @@ def _path(args: argparse.Namespace, door: Door) -> tuple[dict[str, object], str]
         ("except", leave),
         ("policy", policy.source + ("" if exists else "; the path does not exist there")),
     )
+    return facts, _table(str(facts["path"]), iter(rows))
+
+
+def _owner(args: argparse.Namespace, door: Door) -> tuple[dict[str, object], str]:
+    from trivet.git import CommitTree, open_repository  # noqa: PLC0415
+    from trivet.model import text_of  # noqa: PLC0415
+    from trivet.sealed.owners import read_owners  # noqa: PLC0415
+    from trivet.sealed.policy import read_policy  # noqa: PLC0415
+
+    with open_repository(door.cwd / args.repo if args.repo else door.cwd) as repository:
+        path = _inside(args.what, repository, door.cwd if args.repo is None else None)
+        tree = CommitTree(repository, repository.commit(args.base), args.base)
+        owners = read_owners(tree, read_policy(tree))
+    duties = owners.duties(path)
+    facts: dict[str, object] = {
+        "path": text_of(path).encode("utf-8", "backslashreplace").decode(),
+        "owners": list(owners.of(path)),
+        "rules": [
+            {"line": duty.line, "owners": list(duty.owners), "needed": duty.needed, "section": duty.section, "optional": duty.optional}
+            for duty in duties
+        ],
+        "codeowners": owners.path,
+        "dialect": owners.dialect,
+        "problems": [{"line": row.line, "message": row.message} for row in owners.problems],
+    }
+    rows = [("owners", ", ".join(owners.of(path)) or "nobody: nobody may change it (TRV116)")]
+    rows += [
+        (f"line {duty.line}", f"{duty.needed} of {', '.join(duty.owners)}" + (" (optional)" if duty.optional else "")) for duty in duties
+    ]
+    rows.append(("file", f"{owners.path} ({owners.dialect})" if owners.path else "no CODEOWNERS"))
+    rows += [("problem", (f"line {row.line}: " if row.line else "") + row.message) for row in owners.problems]
     return facts, _table(str(facts["path"]), iter(rows))
 
 
