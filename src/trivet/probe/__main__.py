@@ -62,10 +62,10 @@ def main():
     plugin = watch.Watch(job, emit)
     launch.open_paths(job)
     further = [split.install(job, job.subject_fd)] if job.isolation == "split" else []
+    before = tamper.before(job, emit) if tamper else None
     if job.mode == "control":
         mutate.install(job, emit)
-    before = tamper.before(job, emit) if tamper else None
-    launch.run_pytest(job, plugin, further)
+    launch.run_pytest(job, plugin, [*further, *([before.guard] if before else [])])
     if tamper:
         tamper.after(job, before, emit)
     launch.report_origins(job, emit)

@@ -25,6 +25,8 @@ import json
 from dataclasses import asdict, dataclass, field
 from typing import Any, Dict, List, Optional
 
+_quote = json.encoder.encode_basestring_ascii
+
 VERSION = 1
 """Raised when a record or a job changes its meaning."""
 
@@ -88,7 +90,22 @@ def load_job(data: bytes) -> Job:
 
 def dump_record(nonce: str, number: int, kind: str, fields: Dict[str, Any]) -> bytes:
     """Encode one record as a line."""
-    return json.dumps({"n": nonce, "i": number, "k": kind, **fields}, ensure_ascii=True, separators=(",", ":")).encode("ascii") + b"\n"
+    return _encode({"n": nonce, "i": number, "k": kind, **fields}).encode("ascii") + b"\n"
+
+
+def _encode(value: Any) -> str:
+    """Write JSON without a look at the ``json`` module, which tests and code under test may patch while records are written."""
+    if value is None or value is True or value is False:
+        return {None: "null", True: "true", False: "false"}[value]
+    if isinstance(value, str):
+        return _quote(value)
+    if isinstance(value, int):
+        return int.__repr__(value)
+    if isinstance(value, float):
+        return float.__repr__(value) if value - value == 0 else "null"
+    if isinstance(value, dict):
+        return "{" + ",".join([_quote(str(key)) + ":" + _encode(item) for key, item in value.items()]) + "}"
+    return "[" + ",".join([_encode(item) for item in value]) + "]"
 
 
 def load_record(line: bytes) -> Dict[str, Any]:
