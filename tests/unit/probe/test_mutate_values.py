@@ -37,7 +37,7 @@ VALUES = [
 
 
 @pytest.mark.parametrize("gross", [False, True])
-@pytest.mark.parametrize("value", VALUES, ids=repr)
+@pytest.mark.parametrize("value", VALUES, ids=[f"{number}-{type(value).__name__}" for number, value in enumerate(VALUES)])
 def test_another_value_has_the_same_base_type_and_is_not_equal(value, gross):
     new = mutate_values.other(value, gross)
     assert new != value
