@@ -115,7 +115,8 @@ class Exports:
         """Write a reference, with the part of the object that crosses by value."""
         w.deeper()
         w.out += b"O" + pack_u32(self.number(value))
-        self.put_class(w, kind)
+        # A plain ``object()``, a property and the like are references too: their class is described as any other.
+        self.put_class(w, kind, described=True)
         base = value_base(kind)
         if base is not None:
             w.out += b"v"
@@ -137,15 +138,15 @@ class Exports:
 
     # --- classes
 
-    def put_class(self, w, kind):
+    def put_class(self, w, kind, *, described=False):
         """Write a class."""
-        name = TYPE_NAMES.get(kind) or BUILTIN_ERRORS.get(kind)
+        name = None if described else TYPE_NAMES.get(kind) or BUILTIN_ERRORS.get(kind)
         if name is not None:
             w.out += b"Y"
             w.put(name)
             return
         number = self.number(kind)
-        if number in self.told:
+        if number in self.told:  # only ever told with a description
             w.out += b"C" + pack_u32(number)
             return
         self.told.add(number)

@@ -7,6 +7,9 @@ what it answers (see ``split_lend``).
 import builtins
 import collections.abc
 import importlib
+import io
+import numbers
+import os
 import sys
 
 from .split_codec import BUILTIN_TYPES, BadBytes
@@ -76,8 +79,9 @@ class Stage:
             return self.keep(number, self._class(number, r))
         if form == "x":
             kind, args = r.get(), r.get()
-            error = kind.__new__(kind, *args)
-            error.args = args
+            real = next(base for base in kind.__mro__ if base.__module__ == "builtins")
+            error = real.__new__(kind, *args)
+            real.__init__(error, *args)  # without it a StopIteration has no value at all, which the interpreter does not survive
             return self.keep(number, error)
         kind, plain = r.get(), r.get()
         base = next((base for base in kind.__mro__ if base is type(plain)), None)
@@ -137,7 +141,7 @@ class Stage:
         kind = type.__new__(_Lent, name, tuple(bases), space)
         kind_maker[kind] = maker
         for label in abstract:
-            getattr(collections.abc, label).register(kind)
+            next(getattr(place, label) for place in (collections.abc, io, numbers, os) if hasattr(place, label)).register(kind)
         return kind
 
 

@@ -36,14 +36,18 @@ class RemoteModule(types.ModuleType):
             raise AttributeError(name)
         link = RemoteModule._tv_link
         held = self.__dict__.get("_tv_cache")
-        key = (link.current.generation, RemoteModule._tv_epoch)
-        if held is None or held[0] != key:
-            held = (key, {})
-            self.__dict__["_tv_cache"] = held
+        if held is None or held[0] != RemoteModule._tv_epoch:
+            held = self.__dict__["_tv_cache"] = (RemoteModule._tv_epoch, {})
         elif name in held[1]:
             return held[1][name]
         value = link.request(ch.GET, self, name)
-        if isinstance(value, RemoteMeta) or (type(value).__name__ == "function" and isinstance(type(value), RemoteMeta)):
+        kind = type(value)
+        if isinstance(value, RemoteMeta):
+            lasting = value._tv_home == 0
+        else:
+            lasting = isinstance(kind, RemoteMeta) and kind.__name__ == "function" and split_remote._ref(value)[0].generation == 0
+        if lasting:
+            # Made when the module was imported: the same in each test's process.
             held[1][name] = value
         return value
 
@@ -93,9 +97,11 @@ class Finder:
             self.link.request(ch.RELOAD, module)
             return
         try:
-            number, folders, stars, file, doc = self.link.request(ch.IMPORT, name)
+            number, folders, stars, file, doc, highest = self.link.request(ch.IMPORT, name)
         except SystemExit as error:
             raise SubjectGone("the source ended the program while it was imported (%r)" % (error.code,)) from None
+        if type(highest) is int and 0 < highest < 1 << 31:
+            self.link.current_session.highest = max(self.link.current_session.highest, highest)
         space = module.__dict__
         space["_tv_number"] = number
         space["__doc__"] = doc

@@ -7,6 +7,8 @@ public attributes, and use the operators that its class defines. It never gets f
 import collections.abc
 import enum
 import inspect
+import io
+import numbers
 import os
 import re
 import sys
@@ -23,7 +25,12 @@ OPS = (
     frozenset(BINARY) | frozenset(REFLECTED) | frozenset(INPLACE) | frozenset(PLAIN_OPS)
     | {"__eq__", "__ne__", "__hash__", "__enter__", "__exit__", "__call__", "__aiter__", "__anext__", "__aenter__", "__aexit__", "__await__", "__missing__"}
 )
-ABSTRACT = ("Mapping", "MutableMapping", "Sequence", "MutableSequence", "Set", "MutableSet")
+ABSTRACT = {
+    **{name: getattr(collections.abc, name) for name in ("Mapping", "MutableMapping", "Sequence", "MutableSequence", "Set", "MutableSet")},
+    **{name: getattr(io, name) for name in ("IOBase", "RawIOBase", "BufferedIOBase", "TextIOBase")},
+    **{name: getattr(numbers, name) for name in ("Number", "Complex", "Real", "Rational", "Integral")},
+    "PathLike": os.PathLike,
+}
 FUNCTIONS = (types.FunctionType, types.MethodType, types.BuiltinFunctionType, types.MethodWrapperType)
 
 
@@ -186,7 +193,7 @@ class Lender:
             name for name in OPS
             if any(name in vars(owner) and vars(owner)[name] is not None for owner in kind.__mro__ if owner is not object and owner is not base)
         )
-        abstract = tuple(name for name in ABSTRACT if not base and issubclass(kind, getattr(collections.abc, name)))
+        abstract = tuple(name for name, meaning in ABSTRACT.items() if not base and issubclass(kind, meaning))
         w.put((kind.__name__, kind.__module__ if is_error else "__main__", dunders, is_error))
         w.put(tuple(b for b in kind.__bases__ if b is not object) if is_error else (base,) if base else ())
         w.put(abstract)

@@ -10,7 +10,7 @@ import weakref
 
 from . import split_channel as ch
 from .split_codec import BadBytes, TooDeep, Writer
-from .split_errors import SplitUnsupported, SubjectGone
+from .split_errors import RUNNERS, SplitUnsupported, SubjectGone
 from .split_reader import Reader
 
 
@@ -285,7 +285,7 @@ class Link:
         except SubjectGone:
             raise
         except BaseException as error:
-            if isinstance(error, AssertionError) or not isinstance(error, Exception):
+            if isinstance(error, AssertionError) or type(error).__module__.partition(".")[0] in RUNNERS:
                 self.pending.append(error)
             w = Writer(self.other, None, None, self.fix_out)
             w.put(error)

@@ -13,6 +13,7 @@ import os
 import socket
 import sys
 import threading
+import types
 
 from . import split_channel as ch
 from .split_codec import TooDeep, Writer, pack_u32
@@ -74,6 +75,7 @@ class Subject:
         self.loop = None
         self.exports.is_source = self.is_source
         self.sources = {}
+        self.listed = set()
         self.ops = {
             ch.CALL: self.call, ch.METHOD: self.method, ch.GET: getattr, ch.SET: setattr, ch.DELETE: delattr, ch.IMPORT: self.load,
             ch.FIND: self.find, ch.BUILTIN: lambda name, args: BUILTINS[name](*args), ch.RELOAD: importlib.reload, ch.CLASS: self.make_class,
@@ -226,6 +228,13 @@ class Subject:
         """Import a module: (module, package folders relative to the tree or None, names that ``*`` brings or None, path)."""
         module = importlib.import_module(name)
         self.sources.clear()
+        # Functions and classes get their numbers here, so that each test's process knows them by the same ones.
+        for label, loaded in list(sys.modules.items()):
+            if label not in self.listed and self.is_source(label) and hasattr(loaded, "__dict__"):
+                self.listed.add(label)
+                for held in list(loaded.__dict__.values()):
+                    if isinstance(held, (type, types.FunctionType)):
+                        self.exports.number(held)
         self.mimic.hook_logging()
         path = getattr(module, "__path__", None)
         stars = getattr(module, "__all__", None)
@@ -235,6 +244,7 @@ class Subject:
             None if stars is None else list(stars),
             os.path.relpath(module.__file__, self.tree) if getattr(module, "__file__", None) else None,
             module.__doc__ if type(module.__doc__) is str else None,
+            self.exports.next - 1,
         )
 
     def find(self, name):
@@ -250,8 +260,6 @@ class Subject:
         space.setdefault("__module__", module)
         if doc is not None:
             space["__doc__"] = doc
-        import types
-
         return types.new_class(name, bases, {}, lambda held: held.update(space))
 
     @staticmethod
@@ -339,6 +347,8 @@ class Template(ch.Channel):
 def main(fd, tree, scratch, paths):
     """Serve the source tree on a descriptor; never returns."""
     sys.argv[:] = [""]
+    for mark in ("PYTHONHASHSEED", "PYTHONDONTWRITEBYTECODE"):
+        os.environ.pop(mark, None)
     sys.path[0:1] = list(paths)
     channel = Template(fd)
     subject = Subject(channel, tree, scratch)

@@ -147,7 +147,8 @@ class Runner:
             own.mkdir()
             own.chmod(0o777)  # the subject may be another user
             with split.start_subject(
-                self.wall, python=self.python, root=self.stand.root, tree=tree, scratch=own, paths=job.paths, limits=self.limits()
+                self.wall, python=self.python, root=self.stand.root, tree=tree, scratch=own, paths=job.paths, limits=self.limits(),
+                hash_seed=self._hash_seed(job, variation),
             ) as subject:
                 job.subject_fd, job.extra["split"] = subject.fd, subject.facts
                 return self._run(job, folder, variation, (subject.fd,))
@@ -163,7 +164,7 @@ class Runner:
             "TMPDIR": str(folder),
             "LANG": "C.UTF-8",
             "TZ": "UTC",
-            "PYTHONHASHSEED": str(variation.hash_seed),
+            "PYTHONHASHSEED": self._hash_seed(job, variation),
             "PYTHONDONTWRITEBYTECODE": "1",
             "SOURCE_DATE_EPOCH": str(int(clock if clock is not None else self.policy.seed)),
             **dict(self.policy.env),
@@ -172,6 +173,10 @@ class Runner:
             values["FAKETIME"] = datetime.fromtimestamp(job.clock, UTC).strftime("@%Y-%m-%d %H:%M:%S")
             values["FAKETIME_DONT_FAKE_MONOTONIC"] = values["DONT_FAKE_MONOTONIC"] = "1"
         return values
+
+    def _hash_seed(self, job: wire.Job, variation: Variation) -> str:
+        """The hash seed: 0 is a mark of a pinned run, so judge and subject share another one where the source runs apart."""
+        return str(variation.hash_seed or (self.policy.seed % 2**32 if job.isolation == "split" else 0))
 
     def limits(self) -> Limits:
         """The policy's limits in the wall's words."""
