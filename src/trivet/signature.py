@@ -86,7 +86,7 @@ def plain(message: str) -> str:
 
 def signature_of(type_: str, message: str, file: str) -> str:
     """Write the signature of one failure as it was seen; the place is named where type and message alone would cover too much."""
-    first = re.sub(r" @ (?=\S+$)", "*", plain(message).replace(" || ", "*"))  # the two marks of the form itself
+    first = re.sub(r" @ (?=\S+$)", "*", plain(message).replace("||", "*"))  # the two marks of the form itself
     if len(first) > LONGEST:
         first = first[:LONGEST] + "*"
     text = f"{type_}: {first}" if first else type_
@@ -104,7 +104,7 @@ def joined(signatures: list[str]) -> str:
     written: list[str] = []
     for (type_, file), messages in by_kind.items():
         texts = list(dict.fromkeys(message for message in messages if message))
-        kept = [_common(texts)] if len(texts) > 1 else texts
+        kept = [] if None in messages else [_common(texts)] if len(texts) > 1 else texts
         text = f"{type_}: {kept[0]}" if kept else type_
         if signature_problem(text + (f" @ {file}" if file else "")) and len(texts) > 1:
             written += [f"{type_}: {one}" + (f" @ {file}" if file else "") for one in texts]
