@@ -156,16 +156,18 @@ def _open_system() -> dict[str, tuple[int, bool]]:
     return landlock.open_paths(map(Path, SYSTEM))
 
 
-@functools.lru_cache(maxsize=8)
 def find_form(spaces: Spaces | None = None) -> Form:
-    """Find the strongest form that works here by trying; raises SandboxError if none does."""
-    version = landlock.abi()
+    """Find the strongest form that works here by trying (once a process and user); raises SandboxError if none does."""
+    return _find_form(spaces, landlock.abi(), root=os.geteuid() == 0)
+
+
+@functools.lru_cache(maxsize=16)
+def _find_form(spaces: Spaces | None, version: int, *, root: bool) -> Form:
     if version == 0:
         raise SandboxError(
             "Landlock is not available on this kernel",
             hint="use Linux 6.2 or later with `landlock` in the lsm= list (cat /sys/kernel/security/lsm), or install bubblewrap",
         )
-    root = os.geteuid() == 0
     order: tuple[Spaces, ...] = ("root", "none") if root else ("user", "none")
     for candidate in order if spaces is None else (spaces,):
         if candidate == "none":

@@ -167,7 +167,7 @@ class Group:
 
 def make_group(limits: Limits, name: str) -> Group | None:
     """Make a cgroup for one run, or None where none can be had (no privilege, nothing delegated)."""
-    found = _group_parent()
+    found = _group_parent(os.geteuid())
     if found is None:
         return None
     version, path = found
@@ -192,12 +192,12 @@ def make_group(limits: Limits, name: str) -> Group | None:
 
 def group_version() -> int:
     """Which cgroup version bounds the memory of a whole run here: 1, 2, or 0 (none is writable)."""
-    found = _group_parent()
+    found = _group_parent(os.geteuid())
     return 0 if found is None else found[0]
 
 
-@functools.lru_cache(maxsize=1)
-def _group_parent() -> tuple[int, Path] | None:
+@functools.lru_cache(maxsize=4)
+def _group_parent(_user: int) -> tuple[int, Path] | None:
     memory = _CGROUPS / "memory"
     if (memory / "memory.limit_in_bytes").exists():
         return (1, memory) if os.access(memory, os.W_OK) else None
