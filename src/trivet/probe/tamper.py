@@ -48,7 +48,13 @@ class Space:
     def __init__(self, owner, label, group):
         self.owner, self.label, self.group = owner, label, group
         self.names = _vars(owner)
-        self.items = [(name, value) for name, value in self.names.items() if name not in _SKIPPED and isinstance(value, _FUNCTIONS)]
+        # A private name of a wider module is state that its own public functions set (``logging.setLoggerClass``).
+        private = group == "wide" and isinstance(owner, types.ModuleType)
+        self.items = [
+            (name, value)
+            for name, value in self.names.items()
+            if name not in _SKIPPED and isinstance(value, _FUNCTIONS) and not (private and name.startswith("_"))
+        ]
 
 
 class State:
@@ -218,7 +224,7 @@ def before(job, emit):
     state = State(job, emit)
     state.tests = tamper_tests.Tests(state)
     for name in sorted(sys.modules):
-        if name.split(".")[0] in RUNNER:
+        if name.split(".")[0] in RUNNER and name.split(".")[0] not in state.places.names:
             state.take(name, "runner")
     for name in (*CORE, *WIDE, *_used(job)):
         if name.split(".")[0] not in state.places.names:

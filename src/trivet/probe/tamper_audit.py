@@ -93,14 +93,25 @@ class Audit:
             file = frame.f_code.co_filename
             place = self.places.of(file, frame.f_globals)
             if place == "source":
-                direct = _DIRECT.issuperset(through)
-                how = "" if direct else f" through {through[-1]}"
-                self._say("oracle", f"{self._short(frame)} reads the text of a sealed test{how}", direct)
+                how = "" if _DIRECT.issuperset(through) else f" through {through[-1]}"
+                handed = self._handed(frame, path)
+                name = os.path.basename(path)
+                self._say("oracle", f"production code reads the text of the sealed {name}{how}{' that a test names' if handed else ''}", not how and not handed)
                 return
             if place == "sealed" or "importlib" in file:
                 return
             through.append(os.path.basename(file))
             frame = frame.f_back
+
+    def _handed(self, frame, path):
+        """Whether a sealed frame on the stack names its own file, or holds this path: then the test asked for it."""
+        while frame is not None:
+            if self.places.of(frame.f_code.co_filename, frame.f_globals) == "sealed":
+                held = [value for value in frame.f_locals.values() if isinstance(value, (str, os.PathLike))]
+                if "__file__" in frame.f_code.co_names or any(os.fspath(value) == path for value in held if type(value).__module__ in ("builtins", "pathlib")):
+                    return True
+            frame = frame.f_back
+        return False
 
     def _short(self, frame):
         file = frame.f_code.co_filename

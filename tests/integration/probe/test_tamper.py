@@ -172,6 +172,11 @@ def test_production_code_that_reads_the_text_of_a_sealed_test_is_named(tmp_path)
     assert [(kind, blocking) for kind, _, blocking in signs(tmp_path, source)] == [("oracle", True)]
 
 
+def test_production_code_may_read_a_sealed_test_that_hands_it_its_own_file(tmp_path):
+    test = "from thing import value\n\ndef test_reads():\n    assert value(__file__) == 3\n"
+    assert [sign for sign in signs(tmp_path, "def value(name):\n    open(name).close()\n    return 3\n", test) if sign[2]] == []
+
+
 def test_a_line_read_for_a_traceback_is_evidence_and_does_not_block(tmp_path):
     source = "import traceback\ndef value():\n    traceback.format_stack()\n    return 3\n"
     assert [sign for sign in signs(tmp_path, source) if sign[2]] == []
