@@ -41,6 +41,8 @@ class Names:
 
     origins: dict[str, str] = field(default_factory=dict)
     values: dict[str, ast.expr] = field(default_factory=dict)
+    optional: set[str] = field(default_factory=set)
+    """Names bound where an import may fail: ``try: import x`` with a handler for ImportError."""
     outer: Callable[[str], str] | None = None
     """Follows an imported name into a sealed helper: its dotted origin there, "" where it has none."""
 
@@ -57,6 +59,8 @@ class Names:
                 for alias in node.names:
                     names.origins[alias.asname or alias.name] = f"{node.module}.{alias.name}"
         for statement in statements(module.body):
+            if isinstance(statement, ast.Try) and _guards_import(statement):
+                names.optional.update(_bound(statement))
             for name, value in _plain_assignments(statement):
                 names.values[name] = value
         return names
@@ -150,6 +154,18 @@ def inner_blocks(statement: ast.stmt) -> list[ast.stmt]:
     for case in getattr(statement, "cases", []):
         inner += case.body
     return inner
+
+
+def _guards_import(statement: ast.Try) -> bool:
+    caught = [part.id for handler in statement.handlers if handler.type for part in ast.walk(handler.type) if isinstance(part, ast.Name)]
+    return "ImportError" in caught or "ModuleNotFoundError" in caught
+
+
+def _bound(statement: ast.Try) -> Iterator[str]:
+    for inner in statements(inner_blocks(statement)):
+        yield from (name for name, _ in _plain_assignments(inner))
+        if isinstance(inner, ast.Import | ast.ImportFrom):
+            yield from (alias.asname or alias.name.partition(".")[0] for alias in inner.names)
 
 
 def _plain_assignments(statement: ast.stmt) -> Iterator[tuple[str, ast.expr]]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import builtins
 from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Final
@@ -11,6 +12,7 @@ from trivet.sealed.marks import Mark, Names
 from trivet.sealed.modules import Function, Library, Module
 
 _DEEPEST: Final = 6
+_BUILTINS: Final = frozenset(dir(builtins)) - {"ImportError", "ModuleNotFoundError"}
 _ENVIRONMENT: Final = frozenset({
     "sys", "platform", "os", "importlib", "version_info", "hexversion", "implementation", "uname", "machine", "system", "find_spec",
     "environ", "getenv", "geteuid", "getuid", "ImportError", "ModuleNotFoundError", "shutil", "which", "packaging", "maxsize", "byteorder",
@@ -166,21 +168,20 @@ def environmental(conditions: tuple[ast.AST, ...], names: Names) -> bool:
     return bool(conditions) and all(_speaks_of_environment(condition, names) for condition in conditions)
 
 
-def _speaks_of_environment(condition: ast.AST, names: Names) -> bool:
+def _speaks_of_environment(condition: ast.AST, names: Names, depth: int = 0) -> bool:
     expression = condition.type if isinstance(condition, ast.ExceptHandler) else condition
-    if expression is None:
+    if expression is None or depth > _DEEPEST:
         return False
-    for part in ast.walk(expression):
-        if isinstance(part, ast.Name):
-            origin = names.dotted(part)
-            value = names.values.get(part.id)
-            if origin.partition(".")[0] in _ENVIRONMENT or part.id in _ENVIRONMENT:
-                return True
-            if value is not None and value is not expression and _speaks_of_environment(value, Names(origins=names.origins)):
-                return True
-        if isinstance(part, ast.Attribute) and part.attr in _ENVIRONMENT:
-            return True
-    return False
+    said = [_word(part, names, depth) for part in ast.walk(expression) if isinstance(part, ast.Name) and part.id not in _BUILTINS]
+    return bool(said) and all(said)
+
+
+def _word(name: ast.Name, names: Names, depth: int) -> bool:
+    """Whether one name of a condition speaks of the environment: a module of it, a package that may be missing, a value made of such."""
+    if name.id in names.optional or name.id in _ENVIRONMENT or names.dotted(name).partition(".")[0] in _ENVIRONMENT:
+        return True
+    value = names.values.get(name.id)
+    return value is not None and _speaks_of_environment(value, names, depth + 1)
 
 
 def _parts(node: ast.expr) -> Iterator[tuple[ast.expr, ast.AST | None]]:

@@ -144,20 +144,17 @@ def reference(text):
     if any(len(keys) != len(set(keys)) for keys in pairs) or not isinstance(value, dict) or list(value) != ["leases"]:
         return False
     rows = value["leases"]
-    if not isinstance(rows, list) or len({json.dumps(row) for row in rows}) != len(rows):
+    return isinstance(rows, list) and len({json.dumps(row) for row in rows}) == len(rows) and all(map(good_row, rows))
+
+
+def good_row(row):
+    if not isinstance(row, dict) or not set(row) <= {*ROW, "python", "source_hash"}:
         return False
-    for row in rows:
-        if not isinstance(row, dict) or not set(row) <= {*ROW, "python", "source_hash"}:
-            return False
-        when = row.get("expires_at")
-        if type(when) not in (int, float) or not math.isfinite(when) or when > NOW + 90 * 86_400 + 3_600:
-            return False
-        if not all(
-            isinstance(row.get(key), str) and row[key].strip()
-            for key in ("owner", "reason", "failure_signature", "qualname", "bytecode_hash")
-        ):
-            return False
-    return True
+    when = row.get("expires_at")
+    if type(when) not in (int, float) or not math.isfinite(when) or when > NOW + 90 * 86_400 + 3_600:
+        return False
+    texts = ("owner", "reason", "failure_signature", "qualname", "bytecode_hash")
+    return all(isinstance(row.get(key), str) and row[key].strip() for key in texts)
 
 
 PIECES = st.sampled_from(
