@@ -16,8 +16,8 @@ _HOW = {
     "inert": "",
     "control": "it may decide how, or whether, production code is measured",
 }
-_PLACES = tuple(pattern for pattern, _ in CONTROL_PLACES)
-_NAMES = tuple(pattern for pattern, _ in CONTROL_NAMES)
+_PLACES = matcher(tuple(pattern for pattern, _ in CONTROL_PLACES))
+_NAMES = matcher(tuple(pattern for pattern, _ in CONTROL_NAMES))
 _GLOB = re.compile(rb"[*?\[\\]")
 
 
@@ -48,6 +48,8 @@ class Zones:
 
     def __init__(self, policy: ZonePolicy) -> None:
         self.policy = policy
+        self._oracle, self._source, self._proposed = matcher(policy.oracle), matcher(policy.source), matcher(policy.proposed)
+        self._inert, self._own = matcher(policy.inert), matcher(policy.control)
 
     @property
     def oracle_roots(self) -> tuple[bytes, ...]:
@@ -63,20 +65,20 @@ class Zones:
         """The zone of one path. Oracle wins over all, built-in control over source and inert, source over inert."""
         text = text_of(path)
         acts = influence_of(text)
-        if match(self.policy.oracle, text):
+        if self._oracle(text):
             return Placed(zone="oracle", by=_first("zones.oracle", self.policy.oracle, text), influence=acts[1] if acts else _HOW["oracle"])
         forced = self._control(text, mode, acts)
         if forced is not None:
             return forced
-        if match(self.policy.proposed, text):
+        if self._proposed(text):
             return Placed(zone="proposed", by=_first("zones.proposed", self.policy.proposed, text), influence=_HOW["proposed"])
         return self._ordinary(text, acts)
 
     def _control(self, text: str, mode: int, acts: tuple[str, str] | None) -> Placed | None:
         """What is control even inside the proposed zone."""
-        if match(_PLACES, text):
+        if _PLACES(text):
             return _built_in(CONTROL_PLACES, text)
-        if match(self.policy.control, text):
+        if self._own(text):
             return Placed(zone="control", by=_first("zones.control", self.policy.control, text), influence=_HOW["control"])
         if mode == _GITLINK:
             return Placed(zone="control", by="gitlink", influence="its bytes lie in another repository")
@@ -85,14 +87,14 @@ class Zones:
         return None
 
     def _ordinary(self, text: str, acts: tuple[str, str] | None) -> Placed:
-        inert = match(self.policy.inert, text)
+        inert = self._inert(text)
         if inert and is_generated_metadata(text) and (acts is None or "egg-info" in acts[0]):
             return Placed(zone="inert", by=_first("zones.inert", self.policy.inert, text))
-        if match(_NAMES, text):
+        if _NAMES(text):
             return _built_in(CONTROL_NAMES, text)
         if acts is not None:
             return Placed(zone="control", by=f"influence name: {acts[0]}", influence=acts[1])
-        if match(self.policy.source, text):
+        if self._source(text):
             return Placed(zone="source", by=_first("zones.source", self.policy.source, text), influence=_HOW["source"])
         if inert:
             return Placed(zone="inert", by=_first("zones.inert", self.policy.inert, text))

@@ -76,7 +76,7 @@ class Matcher:
 
     def __call__(self, path: str) -> bool:
         """Whether the patterns match a path (text, relative, without a slash at either end)."""
-        if path.startswith(self._folders) or path in self._whole:
+        if (self._folders and path.startswith(self._folders)) or path in self._whole:
             return True
         if self._names or self._begins or self._ends or self._inside:
             for part in path.split("/"):
