@@ -28,7 +28,7 @@ from trivet.model_run import (
     WallFacts,
 )
 
-__all__ = [  # fmt: skip
+__all__ = [
     "LEGS",
     "AdvisoryPolicy",
     "AdvisoryReport",
