@@ -76,8 +76,8 @@ class Controls:
         return replace(calibration, tests=tests)
 
     def run(self, calibration: Calibration, runs: Iterable[RunRecord], head: Runner) -> tuple[ControlResult, ...]:
-        """Run the controls of what passed on head in shared isolation."""
-        passed = [result.id for run in runs if run.isolation == "shared" for result in run.results if result.outcome in _GREEN]
+        """Run the controls of what passed on head, each file in its own isolation."""
+        passed = [result.id for run in runs for result in run.results if result.outcome in _GREEN]
         if self.mode == "off" or not passed:
             return ()
         # The calibration holds only controls of sampled tests, so all of them are meant.

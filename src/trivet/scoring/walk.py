@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import secrets
 from collections.abc import Callable
-from concurrent.futures import ThreadPoolExecutor
+from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 
@@ -13,13 +13,14 @@ import msgspec
 
 from trivet.legs import score as score_leg
 from trivet.model import Calibration, LeaseMatch, RunRecord, ScoreEvidence
-from trivet.scoring import harder
+from trivet.scoring import apart, harder
 from trivet.scoring.control import Controls
 from trivet.scoring.scene import Scene
 from trivet.stage.cache import Cache, build_digest, key_of
 from trivet.stage.calibrate import calibrate
+from trivet.stage.parted import PartedRunner
 from trivet.stage.replay import run_facts
-from trivet.stage.runner import Runner, Stand
+from trivet.stage.runner import Stand
 from trivet.stage.wall import Wall
 
 
@@ -89,47 +90,78 @@ class _Walk:
         self.key = calibration_key
         self.secret = secret
         self.say = request.progress
+        self.split_files: frozenset[str] = frozenset()
         self.controls = Controls(scene.texts, self.policy.controls, secret, request.cache, calibration_key, request.progress)
 
-    def runner(self, stand: Stand) -> Runner:
-        return Runner(stand=stand, policy=self.policy, wall=self.request.wall, python=self.request.python, scratch=self.request.scratch)
+    def runner(self, stand: Stand) -> PartedRunner:
+        return PartedRunner(
+            stand=stand,
+            policy=self.policy,
+            wall=self.request.wall,
+            python=self.request.python,
+            scratch=self.request.scratch,
+            split_files=self.split_files,
+        )
 
     def gather(self, whole: ScoreEvidence) -> ScoreEvidence:
+        base = self.runner(self.scene.base())
         calibration = self.request.cache.get("calibration", self.key, Calibration)
         head = self.runner(self.scene.head())
         same = self.scene.head_tree == self.scene.base_tree
-        if calibration is not None:
-            self.say("running the sealed tests on the scoring tree")
-            run = head.run(head.job(self.scene.tests))
-        else:
-            self.say("calibrating on base and running the sealed tests on the scoring tree")
-            base = self.runner(self.scene.base())
+        early: Future[RunRecord] | None = None
+        if calibration is None:
             with ThreadPoolExecutor(max_workers=workers()) as pool:
                 first = pool.submit(calibrate, base, self.scene.tests)
-                second = None if same else pool.submit(head.run, head.job(self.scene.tests))
+                if self.policy.isolation == "shared" and not self.policy.override and not same:
+                    self.say("calibrating on base and running the sealed tests on the scoring tree")
+                    early = pool.submit(head.run, head.job(self.scene.tests))
+                else:
+                    self.say("calibrating on base")
                 calibration = first.result()
-                run = head.run(head.job(self.scene.tests)) if second is None else second.result()
             self.request.cache.put("calibration", self.key, calibration)
-        found = replace(whole, calibration=calibration, runs=(run,))
+        if early is not None:
+            runs: tuple[RunRecord, ...] = (early.result(),)
+        else:
+            calibration = self._apart(base, calibration)
+            head = self.runner(self.scene.head())
+            self.say("running the sealed tests on the scoring tree")
+            runs = head.runs(head.job(self.scene.tests))
+        found = replace(whole, calibration=calibration, runs=runs)
         found = replace(found, lifted=harder.lifted(head, found, self.request.leases))
         if score_leg.is_red(found):
             return replace(found, reruns=self._again(head, found))
         return self._harder(head, found)
 
-    def _again(self, head: Runner, found: ScoreEvidence) -> tuple[tuple[RunRecord, ...], ...]:
+    def _apart(self, base: PartedRunner, calibration: Calibration) -> Calibration:
+        """Find out on base which files run split, and keep to it from here on."""
+        policy = self.policy
+        settings = {"base": self.key, "budget": policy.split_budget, "asked": [apart.asked(policy, file) for file in self.scene.tests]}
+        key = key_of(settings)
+        known = self.request.cache.get("split", key, Calibration)
+        if known is None:
+            if apart.candidates(policy, calibration, self.scene.tests):
+                self.say("finding out which sealed files run apart from the source")
+            known = apart.calibrated(base, calibration, policy, self.scene.tests)
+            self.request.cache.put("split", key, known)
+        self.split_files = apart.split_files(policy, known, self.scene.tests)
+        if self.split_files:
+            self.controls.key = key_of({"key": self.key, "split": sorted(self.split_files)})
+        return known
+
+    def _again(self, head: PartedRunner, found: ScoreEvidence) -> tuple[tuple[RunRecord, ...], ...]:
         """Run a red run again, to tell product from environment. What is red for another reason than a property is not asked again."""
         if score_leg.judge(found).cause != "property" or not self.policy.reruns:
             return ()
         self.say(f"red: running it again, {self.policy.reruns} times")
         with ThreadPoolExecutor(max_workers=workers()) as pool:
-            jobs = [pool.submit(head.run, head.job(self.scene.tests)) for _ in range(self.policy.reruns)]
-            return tuple((job.result(),) for job in jobs)
+            jobs = [pool.submit(head.runs, head.job(self.scene.tests)) for _ in range(self.policy.reruns)]
+            return tuple(job.result() for job in jobs)
 
-    def _prepared(self) -> Runner:
+    def _prepared(self) -> PartedRunner:
         self.controls.read()
         return self.runner(self.scene.base())
 
-    def _harder(self, head: Runner, found: ScoreEvidence) -> ScoreEvidence:
+    def _harder(self, head: PartedRunner, found: ScoreEvidence) -> ScoreEvidence:
         """Ask a green run harder: controls, inputs it could not know, another environment."""
         calibration = found.calibration or Calibration(tests=(), errors=(), end=found.runs[0].end)
         # The repository's children serve one thread: what is needed of it is fetched before threads start.

@@ -1,0 +1,100 @@
+"""Which sealed files run split: the policy's word, and under ``auto`` what base's own run through the split shows."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import replace
+from typing import Literal
+
+from trivet.model import Calibrated, Calibration, RunRecord, ScorePolicy, TestResult
+from trivet.stage.runner import Runner
+from trivet.zones import match
+
+CANNOT = "SplitUnsupported"
+"""The exception by which a test says that something cannot cross."""
+FLOOR_S = 1.0
+"""Seconds that every file may take: below them its time is start-up and noise, and no share of a suite's time."""
+
+_GREEN = ("passed", "xpassed")
+_BROKEN = (CANNOT, "SubjectGone", "SubjectDecided", "Incomplete")
+
+
+def asked(policy: ScorePolicy, file: str) -> Literal["shared", "split", "auto"]:
+    """What the policy says of one sealed file; the last override that matches counts."""
+    found = policy.isolation
+    for row in policy.override:
+        if match((row.path,), file):
+            found = row.isolation
+    return found
+
+
+def candidates(policy: ScorePolicy, calibration: Calibration, files: Sequence[str]) -> tuple[str, ...]:
+    """The files whose isolation base has to show: ``auto``, and collected without an error."""
+    errors = {file for file, _ in calibration.errors}
+    known = {test.file for test in calibration.tests}
+    return tuple(file for file in files if asked(policy, file) == "auto" and file in known and file not in errors)
+
+
+def split_files(policy: ScorePolicy, calibration: Calibration, files: Sequence[str]) -> frozenset[str]:
+    """The files that run split: those that must, and those that may and can."""
+    can = frozenset(calibration.split_files)
+    return frozenset(file for file in files if asked(policy, file) == "split" or (asked(policy, file) == "auto" and file in can))
+
+
+def calibrated(runner: Runner, calibration: Calibration, policy: ScorePolicy, files: Sequence[str]) -> Calibration:
+    """Run base's candidates split, once; the calibration with what each test showed and the files that can.
+
+    Args:
+        runner: stands on base's own tree.
+        calibration: base's run in shared isolation.
+        policy: isolation, overrides and ``split_budget``.
+        files: the sealed files in manifest order.
+    """
+    wanted = candidates(policy, calibration, files)
+    if not wanted:
+        return calibration
+    record = runner.run(runner.job(wanted, isolation="split"))
+    return judged(calibration, record, policy.split_budget, wanted)
+
+
+def judged(calibration: Calibration, record: RunRecord, budget: float, wanted: Iterable[str]) -> Calibration:
+    """Compare base's split run with its shared one.
+
+    A file can run split if each of its tests ends as it does in shared isolation, none met something that cannot cross, and its time
+    keeps to the budget.
+    """
+    results = {result.id: result for result in record.results}
+    tests, bad = [], set[str]()
+    wanted = frozenset(wanted)
+    spent: dict[str, list[float]] = {}
+    for test in calibration.tests:
+        if test.file not in wanted:
+            tests.append(test)
+            continue
+        result = results.get(test.id)
+        mark, note = _mark(test, result)
+        tests.append(replace(test, split=mark, split_note=note))
+        if mark != "passes":
+            bad.add(test.file)
+        times = spent.setdefault(test.file, [0.0, 0.0])
+        times[0] += test.seconds
+        times[1] += result.seconds if result is not None else 0.0
+    bad |= {file for file, (shared, apart) in spent.items() if apart > budget * max(shared, FLOOR_S)}
+    bad |= {file for file, _ in record.errors}
+    if record.end.how != "closed":
+        done = {result.file for result in record.results} if record.end.how == "timeout" else set()
+        bad |= {file for file in wanted if file not in done or record.end.test.startswith(file)}
+    return replace(calibration, tests=tuple(tests), split_files=tuple(sorted(wanted - bad)))
+
+
+def _mark(test: Calibrated, result: TestResult | None) -> tuple[Literal["passes", "fails", "cannot", "unknown"], str]:
+    """``passes``: ends as in shared isolation (a test that is red on base must be red for the same reason)."""
+    if result is None:
+        return "unknown", "it did not run split"
+    failure = result.failure
+    if failure is not None and failure.type.rpartition(".")[2] in _BROKEN:
+        return "cannot", failure.message[:300]
+    if result.outcome == test.outcome and (test.failure is None or failure is None or test.failure.type == failure.type):
+        return "passes", ""
+    why = f"{failure.type}: {failure.message[:200]}" if failure is not None else result.reason[:200]
+    return "fails", f"{result.outcome} split, {test.outcome} shared: {why}"
