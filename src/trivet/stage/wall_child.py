@@ -43,7 +43,8 @@ class Launch:
     """All that the supervisor and the child need, laid out before the fork.
 
     ``spaces``: "root" (own pid and mount namespace, by privilege), "user" (the same by a user namespace), "none" (subreaper).
-    ``mounts`` runs once in the supervisor inside its namespaces; ``settle`` runs in the child, just before exec.
+    ``mounts`` runs once in the supervisor inside its namespaces, at the same time as ``prepare`` in the child; ``settle`` runs in the
+    child after both, just before exec.
     ``watched``: folders whose size is checked while the run lives. ``processes``: polled bound where rlimits do not bind (0: not polled).
     """
 
@@ -54,6 +55,7 @@ class Launch:
     spaces: Spaces
     flags: int = 0
     settle: Callable[[], None]
+    prepare: Callable[[], None] | None = None
     mounts: Callable[[], None] | None = None
     pass_fds: tuple[int, ...] = ()
     watched: tuple[str, ...] = ()

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import functools
 import os
-import uuid
+import secrets
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -60,7 +60,7 @@ class KernelWall:
         rules = seccomp.rules(loopback=self.loopback, without=without)
         if self.form.spaces == "none":
             rules = (*rules, *(seccomp.Rule(name) for name in seccomp.METADATA if "xattr" in name and name not in without))
-        self._filter = seccomp.Filter(seccomp.program(rules))
+        self.filter = seccomp.Filter(seccomp.program(rules))
         self.facts = _facts(self.form, loopback=self.loopback)
 
     def start(
@@ -82,72 +82,85 @@ class KernelWall:
         for folder in (*reach.write, *reach.private):
             if uid is not None:
                 give(folder, uid)
-        ruleset = landlock.Ruleset(self.form.abi, tcp=not self.loopback)
-        try:
-            opened = _open_system()
-            ruleset.allow_open(opened[str(path)] for path in reach.read if str(path) in opened)
-            ruleset.allow_read(path for path in reach.read if str(path) not in opened)
-            ruleset.allow_devices(_WRITE_DEVICES)
-            if self.form.spaces == "none":
-                ruleset.allow_write((*reach.write, *reach.private))
-            if not self.form.private_proc:
-                ruleset.allow_read(f"/proc/{name}" for name in _PROC_FILES)
-            plan = Launch(
-                argv=argv,
-                env=env,
-                cwd=cwd,
-                limits=limits,
-                spaces=self.form.spaces,
-                flags=native.CLONE_NEWNS | (native.CLONE_NEWNET if self.loopback else 0),
-                settle=functools.partial(self._settle, ruleset, limits, uid),
-                mounts=None if self.form.spaces == "none" else functools.partial(self._mounts, ruleset, reach, limits, uid),
-                pass_fds=pass_fds,
-                watched=tuple(map(str, reach.write if self.form.spaces != "none" else (*reach.write, *reach.private))),
-                group=make_group(limits, f"trivet-{uuid.uuid4().hex[:16]}"),
-            )
-            return launch(plan)
-        finally:
-            ruleset.close()
+        run = _Run(self, reach, limits, uid)
+        spaces = self.form.spaces
+        plan = Launch(
+            argv=argv,
+            env=env,
+            cwd=cwd,
+            limits=limits,
+            spaces=spaces,
+            flags=native.CLONE_NEWNS | (native.CLONE_NEWNET if self.loopback else 0),
+            mounts=None if spaces == "none" else run.mounts,
+            prepare=run.prepare,
+            settle=run.settle,
+            pass_fds=pass_fds,
+            watched=tuple(map(str, reach.write if spaces != "none" else (*reach.write, *reach.private))),
+            group=make_group(limits, f"trivet-{secrets.token_hex(8)}"),
+        )
+        return launch(plan)
 
-    def _mounts(self, ruleset: landlock.Ruleset, reach: Reach, limits: Limits, uid: int | None) -> None:
-        """In the supervisor, inside its namespaces: everything read-only but the run's own folders; own /proc, /dev/shm, loopback."""
+
+class _Run:
+    """The steps of one start, in the processes they run in."""
+
+    def __init__(self, wall: KernelWall, reach: Reach, limits: Limits, uid: int | None) -> None:
+        self.form, self.loopback, self.filter = wall.form, wall.loopback, wall.filter
+        self.reach, self.limits, self.uid = reach, limits, uid
+        self.opened = _open_system()
+
+    def mounts(self) -> None:
+        """In the supervisor, inside its namespaces: all read-only but the run's own folders; own /proc, /dev/shm, loopback."""
         native.mount("none", "/", None, native.MS_REC | native.MS_PRIVATE)
-        owner = f",uid={uid},gid={uid}" if uid is not None else ""
-        shared = [str(path) for path in reach.write]
+        owner = f",uid={self.uid},gid={self.uid}" if self.uid is not None else ""
+        shared = [str(path) for path in self.reach.write]
         for path in shared:
             native.mount(path, path, None, native.MS_BIND)
         native.set_mount_flags("/", native.MS_RDONLY | native.MS_NOSUID, recursive=True)
         for path in shared:
             native.set_mount_flags(path, native.MS_NOSUID | native.MS_NODEV, native.MS_RDONLY)
         flags = native.MS_NOSUID | native.MS_NODEV
-        for path in map(str, reach.private):
-            native.mount("tmpfs", path, "tmpfs", flags, f"size={limits.scratch_b},nr_inodes=200k,mode=0700{owner}")
-        native.mount("tmpfs", "/dev/shm", "tmpfs", flags, f"size={min(_SHM_B, limits.scratch_b)},nr_inodes=10k,mode=1777{owner}")  # noqa: S108
+        size = self.limits.scratch_b
+        for path in map(str, self.reach.private):
+            native.mount("tmpfs", path, "tmpfs", flags, f"size={size},nr_inodes=200k,mode=0700{owner}")
+        native.mount("tmpfs", "/dev/shm", "tmpfs", flags, f"size={min(_SHM_B, size)},nr_inodes=10k,mode=1777{owner}")  # noqa: S108
         if self.form.private_proc:
-            native.mount("proc", "/proc", "proc", flags | native.MS_NOEXEC, "hidepid=2" if uid is not None else None)
-            ruleset.allow_read(["/proc"])
-        ruleset.allow_write((*reach.write, *reach.private, Path("/dev/shm")))  # noqa: S108
+            native.mount("proc", "/proc", "proc", flags | native.MS_NOEXEC, "hidepid=2" if self.uid is not None else None)
         if self.loopback:
             from trivet.stage.wall_loopback import raise_loopback  # noqa: PLC0415 - only then
 
             raise_loopback()
 
-    def _settle(self, ruleset: landlock.Ruleset, limits: Limits, uid: int | None) -> None:
-        """In the child, just before exec: give up everything."""
+    def prepare(self) -> None:
+        """In the child, while the mounts are made: what does not depend on them."""
         prefer_to_be_killed()
-        processes = limits.processes
-        if uid is None and self.form.spaces != "user":
+        self.ruleset = landlock.Ruleset(self.form.abi, tcp=not self.loopback)
+        opened = self.opened
+        self.ruleset.allow_open(opened[str(path)] for path in self.reach.read if str(path) in opened)
+        self.ruleset.allow_read(path for path in self.reach.read if str(path) not in opened)
+        self.ruleset.allow_devices(_WRITE_DEVICES)
+        processes = self.limits.processes
+        if self.uid is None and self.form.spaces != "user":
             processes += tasks_of(os.getuid())
-        if uid is not None:
-            drop_to(uid)
+        if self.uid is not None:
+            drop_to(self.uid)
         else:
             native.keep_only_capability(None)
-        set_rlimits(limits, processes=processes)
+        set_rlimits(self.limits, processes=processes)
         native.prctl(native.PR_SET_NO_NEW_PRIVS, 1)
-        if not self.form.private_proc:
-            ruleset.allow_read(["/proc/self"])
+
+    def settle(self) -> None:
+        """In the child, after the mounts and just before exec: the wall itself."""
+        ruleset = self.ruleset
+        ruleset.allow_write((*self.reach.write, *self.reach.private))
+        if self.form.spaces != "none":
+            ruleset.allow_write((Path("/dev/shm"),))  # noqa: S108
+        if self.form.private_proc:
+            ruleset.allow_read(["/proc"])
+        else:
+            ruleset.allow_read((*(f"/proc/{name}" for name in _PROC_FILES), "/proc/self"))
         ruleset.enforce()
-        self._filter.load()
+        self.filter.load()
 
 
 @functools.cache

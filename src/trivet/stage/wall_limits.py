@@ -55,16 +55,22 @@ def set_rlimits(limits: Limits, *, processes: int) -> None:
 
 def spare_uid() -> int:
     """A user id that nobody uses, for a run started as root; from the top of what this user namespace maps."""
-    try:
-        rows = [tuple(map(int, line.split())) for line in Path("/proc/self/uid_map").read_text("ascii").splitlines()]
-    except (OSError, ValueError):
-        rows = []
-    first, count = max(((inside, length) for inside, _, length in rows), key=lambda row: row[0] + row[1], default=(0, 65536))
+    first, count = _mapped()
     salt = int.from_bytes(os.urandom(4), "big")
     if first <= _SPARE_UIDS and first + count >= _SPARE_UIDS + _SPARE_COUNT:
         return _SPARE_UIDS + salt % _SPARE_COUNT
     top = min(first + count, 65534)  # a container with a small map: below nobody
     return top - 1 - salt % min(4000, max(1, top - first - 1000))
+
+
+@functools.cache
+def _mapped() -> tuple[int, int]:
+    """The highest range of user ids that exist here: its first and how many."""
+    try:
+        rows = [tuple(map(int, line.split())) for line in Path("/proc/self/uid_map").read_text("ascii").splitlines()]
+    except (OSError, ValueError):
+        return (0, 65536)
+    return max(((inside, length) for inside, _, length in rows), key=sum, default=(0, 65536))
 
 
 def tasks_of(uid: int) -> int:

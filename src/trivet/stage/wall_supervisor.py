@@ -37,8 +37,8 @@ def supervise(plan: Launch, life: int, status: int, book: int) -> NoReturn:
         os.setsid()
         for number in _IGNORED_HERE:
             signal.signal(number, signal.SIG_IGN)
-        _hide_command_line()
         if plan.spaces == "user":
+            _hide_command_line()  # in the other forms the run has another uid or no /proc
             _enter_user_namespace(plan)
         elif plan.spaces == "none":
             native.prctl(native.PR_SET_CHILD_SUBREAPER, 1)
@@ -224,6 +224,8 @@ def _become_the_run(plan: Launch, output: int, error: int, ready: int) -> NoRetu
             plan.group.join()
         os.umask(0o022)
         step = "wall"
+        if plan.prepare is not None:
+            plan.prepare()
         if not os.read(ready, 1):
             os._exit(127)  # the supervisor says why
         os.chdir(plan.cwd)
