@@ -27,14 +27,14 @@ class Lab:
     def __init__(self, desk: Desk, runner: Runner, say: Callable[[str], None]) -> None:
         self._desk, self._runner, self._say = desk, runner, say
 
-    def run(self) -> RunRecord:
-        """Run all sealed tests once.
+    def run(self, files: Sequence[str] | None = None) -> RunRecord:
+        """Run all sealed tests once, or those of some files.
 
         Raises:
             ProbeError: the project's interpreter or its pytest can't run.
         """
-        self._say("running the sealed tests to see what is skipped")
-        record = self._runner.run(self._runner.job(self._desk.seal.tests))
+        self._say(f"running {'the sealed tests' if files is None else ', '.join(files)} to see what is skipped")
+        record = self._runner.run(self._runner.job(self._desk.seal.tests if files is None else files))
         check_startable(record, own_runner=bool(self._runner.stand.own_runner))
         return record
 

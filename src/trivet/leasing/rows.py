@@ -28,12 +28,12 @@ class Listed:
 
 
 def failures(lab: Lab, file: str, function: str) -> tuple[Sequence[TestResult], Sequence[TestResult]]:
-    """The results of one test in a run of all tests, and those with its marks lifted.
+    """The results of one test in a run of its file, and those with its marks lifted.
 
     Raises:
         UsageError: the sealed tests, as they run here, hold no such test.
     """
-    record = lab.run()
+    record = lab.run([file])
     mine = [result for result in record.results if function_of(result.id) == (file, function)]
     if not mine:
         raise UsageError(f"{file}::{function} did not run", hint="see whether it is collected: its module may fail to import")
