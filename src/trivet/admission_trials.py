@@ -24,11 +24,16 @@ from trivet.stage.runner import Runner, Stand, Variation
 from trivet.stage.wall import choose
 from trivet.zones import Zones
 
-VARIATIONS: tuple[tuple[str, Variation, int], ...] = (
-    ("another hash seed, seed and order", Variation(hash_seed=4021, order_seed=7, fold="-seed"), 97),
-    ("a clock 200 days later", Variation(clock_shift_s=200 * 86_400.0 + 12_345.0, hash_seed=11, fold="-clock"), 0),
+VARIATIONS: tuple[tuple[str, Variation, int, str], ...] = (
+    ("another hash seed, seed and order", Variation(hash_seed=4021, order_seed=7, fold="-seed"), 97, "UTC"),
+    (
+        "a clock 200 days later and another time zone",
+        Variation(clock_shift_s=200 * 86_400.0 + 12_345.0, hash_seed=11, fold="-clock"),
+        0,
+        "XXX+11",
+    ),
 )
-"""What a property must not depend on: (in words, variation of the runner, number added to the seed)."""
+"""What a property must not depend on: (in words, variation of the runner, number added to the seed, time zone)."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -75,17 +80,20 @@ def run_trials(repository: Repository, trial: Trial, policy: Policy, zones: Zone
         after = calibration_of(record)
         before = after if trial.quiet else _base(scene, request, trial)
         moved = _moved(after, trial.candidates)
+        alterable: frozenset[str] = frozenset()
         controlled = bool(moved) and policy.score.controls != "off"
         if controlled:
             say("trying altered copies of the new and changed properties")
-            after = _controlled(_runner(scene, request, scene.head()), _texts(scene.head(), trial.head_tests), after, moved)
+            book = Book(_texts(scene.head(), trial.head_tests))
+            alterable = frozenset(test.id for test in moved if any(one.kind != "canary" for one in book.of(test.id)))
+            after = _controlled(_runner(scene, request, scene.head()), book, after, moved)
         varied = _varied(head, moved) if moved else ()
         facts = run_facts(policy.score, request.python, wall=request.wall.facts.name)
         evidence = ScoreEvidence(
             calibration=before, runs=(record,), files=trial.head_tests, wall=request.wall.facts, replay=tuple(sorted(facts.items()))
         )
         evidence = replace(evidence, lifted=harder.lifted(head, evidence, trial.leases))
-        return Trials(base=before, head=after, varied=varied, controlled=controlled), evidence
+        return Trials(base=before, head=after, varied=varied, controlled=controlled, alterable=alterable), evidence
 
 
 @contextmanager
@@ -142,9 +150,9 @@ def _moved(after: Calibration, candidates: Sequence[Candidate]) -> tuple[Calibra
     return tuple(test for test in after.tests if _function_of(test.id) in names)
 
 
-def _controlled(runner: Runner, texts: dict[str, str], after: Calibration, moved: tuple[Calibrated, ...]) -> Calibration:
+def _controlled(runner: Runner, book: Book, after: Calibration, moved: tuple[Calibrated, ...]) -> Calibration:
     """Fill in the controls of the moved tests; the other tests are not tried."""
-    part = control_runs.admit(Book(texts), replace(after, tests=moved), control_runs.runner_of(runner))
+    part = control_runs.admit(book, replace(after, tests=moved), control_runs.runner_of(runner))
     found = {test.id: test for test in part.tests}
     return replace(after, tests=tuple(found.get(test.id, test) for test in after.tests))
 
@@ -167,12 +175,21 @@ def _varied(runner: Runner, moved: tuple[Calibrated, ...]) -> tuple[Varied, ...]
     ids = [test.id for test in moved]
     files = tuple(dict.fromkeys(test.file for test in moved))
     pinned = {test.id: test.outcome for test in moved}
-    rows = [Varied(what=what, outcomes=_outcomes(_again(runner, files, ids, variation, shift))) for what, variation, shift in VARIATIONS]
+    rows = [
+        Varied(what=what, outcomes=_outcomes(_again(_zoned(runner, zone), files, ids, v, shift))) for what, v, shift, zone in VARIATIONS
+    ]
     if all(pinned.get(name) == outcome for row in rows for name, outcome in row.outcomes):
         return tuple(rows)
     alone = dict(_outcomes(_again(runner, files, ids, Variation(fold="-alone"), 0)))
     steady = {name for name, outcome in alone.items() if pinned.get(name) == outcome}
     return tuple(replace(row, outcomes=tuple(pair for pair in row.outcomes if pair[0] in steady)) for row in rows)
+
+
+def _zoned(runner: Runner, zone: str) -> Runner:
+    """The same runner in another time zone; a zone that the policy itself names stays."""
+    policy = runner.policy
+    env = policy.env if any(name == "TZ" for name, _ in policy.env) else (*policy.env, ("TZ", zone))
+    return replace(runner, policy=replace(policy, env=env))
 
 
 def _again(runner: Runner, files: tuple[str, ...], ids: list[str], variation: Variation, shift: int) -> RunRecord:

@@ -172,3 +172,10 @@ def test_a_leg_statement_fails_for_whatever_is_not_a_pass() -> None:
     """NOT_RUN is FAILED for a consumer of test results."""
     results = [attest.leg_statement(document(src_score=word), "src-score")["predicate"]["result"] for word in ("PASS", "FAIL", "NOT_RUN")]
     assert results == ["PASSED", "FAILED", "FAILED"]
+
+
+def test_the_legs_are_those_of_the_model() -> None:
+    """The names are kept twice, and are the same."""
+    from trivet import model
+
+    assert attest.LEGS == model.LEGS

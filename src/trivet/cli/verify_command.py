@@ -12,11 +12,10 @@ import json
 import sys
 from pathlib import Path
 
-from trivet.attest import Attested, property_of, verify
+from trivet.attest import LEGS, Attested, property_of, verify
 from trivet.attest_key import load_public
 from trivet.cli import Door
 from trivet.errors import SignatureError, UsageError
-from trivet.model import LEGS
 
 _LIMIT_B = 64_000_000
 

@@ -34,7 +34,8 @@ def candidate(name: str, state: Literal["new", "changed", "same"] = "same", **mo
 
 def evidence(base: Calibration, head: Calibration, *candidates: Candidate, **more: object) -> AdmissionEvidence:
     """Evidence of an owned change whose runs took place."""
-    trials = Trials(base=base, head=head, controlled=True)
+    alterable = frozenset(test.id for test in head.tests)
+    trials = Trials(base=base, head=head, controlled=True, alterable=alterable)
     return replace(AdmissionEvidence(standing=OWNED, candidates=candidates, trials=trials), **more)  # type: ignore[arg-type]
 
 
@@ -61,6 +62,10 @@ def test_a_green_property_without_a_working_control_is_refused() -> None:
     """No altered copy fails, so it decides nothing."""
     head = ran(seen("test_a"), seen("test_b"))
     assert errors(judge_integrity(replace(GREEN, trials=replace(GREEN.trials, head=head))).findings) == ["TRV120"]
+    canary = ran(seen("test_a"), seen("test_b", controls=(("canary", 3), ("canary@tests/sealed/h.py", 1))))
+    assert errors(judge_integrity(replace(GREEN, trials=replace(GREEN.trials, head=canary))).findings) == ["TRV120"]
+    rigid = judge_integrity(replace(GREEN, trials=replace(GREEN.trials, head=head, alterable=frozenset())))
+    assert (rigid.status, [finding.level for finding in rigid.findings]) == ("PASS", ["warning"])
     untried = replace(GREEN, trials=replace(GREEN.trials, head=head, controlled=False))
     assert errors(judge_integrity(untried).findings) == []
 
