@@ -17,7 +17,7 @@ from dataclasses import dataclass
 from trivet.errors import UsageError
 from trivet.git import Tree
 from trivet.sealed.marks import statements
-from trivet.sealed.modules import HOOKS, Function, Library, Module
+from trivet.sealed.modules import HOOKS, Function, Library, Module, deep_trees
 from trivet.sealed.plain_code import code_digest, plain, source_digest, weak_digest
 
 MODULE = "<module>"
@@ -51,8 +51,12 @@ class Digests:
         """The digest of ``name``, ``Class.name`` or ``<module>`` in a file; None where there is no such thing."""
         key = (file, function)
         if key not in self._done:
-            module = self.library.get(file)
-            self._done[key] = None if module is None else self._digest(module, function)
+            with deep_trees():
+                module = self.library.get(file)
+                try:
+                    self._done[key] = None if module is None else self._digest(module, function)
+                except RecursionError:  # no digest, no lease
+                    self._done[key] = None
         return self._done[key]
 
     def _digest(self, module: Module, function: str) -> Digest | None:

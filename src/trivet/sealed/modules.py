@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import ast
 import posixpath
+import sys
 from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from functools import partial
 from typing import Final
@@ -18,6 +20,7 @@ HOOKS: Final = frozenset({
     "setup_module", "teardown_module", "setup_function", "teardown_function", "setup", "teardown", "setUpModule", "tearDownModule",
     "load_tests",
 })  # fmt: skip
+_DEEPEST_CALLS: Final = 9_000
 _FIXTURES: Final = frozenset({"fixture", "yield_fixture"})
 
 
@@ -57,6 +60,17 @@ class Module:
     def folder(self) -> str:
         """The folder of the file, "" for the root."""
         return posixpath.dirname(self.path)
+
+
+@contextmanager
+def deep_trees() -> Iterator[None]:
+    """Let syntax trees be walked that nest deeper than Python code usually calls: a sum of a thousand terms is such a tree."""
+    before = sys.getrecursionlimit()
+    sys.setrecursionlimit(max(before, _DEEPEST_CALLS))
+    try:
+        yield
+    finally:
+        sys.setrecursionlimit(before)
 
 
 class Library:

@@ -6,12 +6,12 @@ A site is conditional when it may not fire here; whether it does is seen at run 
 from __future__ import annotations
 
 import ast
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 
 from trivet.git import Tree
 from trivet.model import Policy, SkipSite
 from trivet.sealed.marks import statements
-from trivet.sealed.modules import Function, Library, Module
+from trivet.sealed.modules import Function, Library, Module, deep_trees
 from trivet.sealed.skip_bodies import Bodies, Skip, environmental
 from trivet.zones import match
 
@@ -34,14 +34,22 @@ def scan_skips(tree: Tree, tests: tuple[str, ...], *, policy: Policy) -> tuple[S
     scanner = Scanner(library)
     found: set[SkipSite] = set()
     levels: dict[str, Module] = {}
-    for file in tests:
-        module = library.get(file)
-        if module is not None:
-            found.update(scanner.test_file(module))
-            levels.update((level.path, level) for level in library.conftests(file))
-    for level in levels.values():
-        found.update(scanner.conftest(level))
+    with deep_trees():
+        for file in tests:
+            module = library.get(file)
+            if module is not None:
+                found.update(_all_of(module, scanner.test_file))
+                levels.update((level.path, level) for level in library.conftests(file))
+        for level in levels.values():
+            found.update(_all_of(level, scanner.conftest))
     return tuple(sorted(found, key=lambda site: (site.file, site.line, site.function, site.form)))
+
+
+def _all_of(module: Module, scan: Callable[[Module], Iterator[SkipSite]]) -> list[SkipSite]:
+    try:
+        return list(scan(module))
+    except RecursionError:  # what can't be read is not taken for harmless
+        return [SkipSite(file=module.path, function="", line=1, form="code that is nested too deeply to be read", conditional=False)]
 
 
 class Scanner:

@@ -167,6 +167,11 @@ def test_the_weak_form_sees_neither_constants_nor_names():
     assert len(BASE.weak) == 16
 
 
+def test_a_sum_of_a_thousand_terms_has_a_digest():
+    text = "def test_a():\n    assert " + " + ".join(["x"] * 1_000) + "\n"
+    assert of(text).strong != of(text.replace("x +", "y +", 1)).strong
+
+
 def test_what_does_not_exist_is_told():
     with pytest.raises(UsageError, match="has no test_zzz"):
         of(function="test_zzz")

@@ -184,5 +184,10 @@ def test_a_condition_is_sorted_by_what_it_speaks_of(condition, speaks):
     assert site.environment is speaks
 
 
+def test_a_sum_of_two_thousand_terms_is_read():
+    text = "def test_y():\n    assert " + " + ".join(["1"] * 2_000) + "\n\n@pytest.mark.skip\ndef test_x(): pass"
+    assert sites(text) == [("test_a.py", "test_x", False)]
+
+
 def test_a_file_that_is_no_python_has_no_sites():
     assert scan_skips(MemoryTree({T: "def ("}), (T,), policy=policy()) == ()
