@@ -150,7 +150,7 @@ def alter(tree: ast.Module, line: int, kind: str, mark: str) -> bool:
                 way = ways(stmt).get(kind)
                 if way is not None:
                     way(mark)
-                    ast.fix_missing_locations(tree)
+                    ast.fix_missing_locations(stmt)
                     return True
     return False
 
