@@ -77,7 +77,7 @@ def arguments(job):
         for module, options in (
             ("xdist", ["-n0"]),
             ("pytest_cov", ["--no-cov"]),
-            ("pytest_randomly", ["--randomly-dont-reorganize", f"--randomly-seed={job.seed % 2**32}"]),
+            ("pytest_randomly", ["--randomly-dont-reorganize", "--randomly-dont-reset-seed", f"--randomly-seed={job.seed % 2**32}"]),
             ("pytest_rerunfailures", ["--reruns=0"]),
         ):
             if importlib.util.find_spec(module):

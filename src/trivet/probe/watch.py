@@ -17,7 +17,6 @@ from .record import brief
 _perf = time.perf_counter
 SLICE = 400
 SUB_REPORTS = ("SubtestReport", "SubTestReport")
-BAD = ("failed",)
 
 
 class Watch:
@@ -29,7 +28,7 @@ class Watch:
         self.places = Places(job)
         self.pending = {}
         self.skip_tracebacks = {}
-        self.items = {}
+        self.made_by_source = False
         self._guard_unittest()
 
     # --- collection
@@ -117,6 +116,7 @@ class Watch:
     def pytest_runtest_logstart(self, nodeid, location):
         """A test starts; the host's clock for it starts with this record."""
         self.emit("begin", id=nodeid)
+        self.made_by_source = False
         examples.take_rejected()
 
     @pytest.hookimpl(hookwrapper=True, tryfirst=True)
@@ -178,6 +178,7 @@ class Watch:
         traceback = self.skip_tracebacks.pop(item.nodeid, None) or (raised.tb if raised is not None else None)
         reason = str(getattr(report, "wasxfail", "")) if out == "xfailed" else self._reason(report, error)
         by_source = self.places.raised_by_source(traceback) and (out == "skipped" or isinstance(error, outcomes.XFailed))
+        by_source = by_source or (out == "skipped" and self.made_by_source)
         env = False
         if out == "skipped" and not by_source:
             file, line = self.places.sealed_line(traceback)
@@ -221,6 +222,20 @@ class Watch:
             return plain(self, testcase, reason, *args, **kwargs)
 
         TestCaseFunction.addSkip = addSkip
+        if sys.version_info < (3, 11):
+            self._guard_skip_test()
+
+    def _guard_skip_test(self):
+        """Before 3.11 unittest forgets the traceback; remember who made the exception."""
+        import unittest
+
+        plain, places, watch, getframe = unittest.SkipTest.__init__, self.places, self, sys._getframe
+
+        def __init__(self, *args, **kwargs):
+            watch.made_by_source = watch.made_by_source or places.caller_is_source(getframe(1))
+            plain(self, *args, **kwargs)
+
+        unittest.SkipTest.__init__ = __init__
 
 
 def _shuffled(items, seed):

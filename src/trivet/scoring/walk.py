@@ -58,6 +58,7 @@ def gather(scene: Scene, request: Request) -> ScoreEvidence:
     whole = ScoreEvidence(files=scene.tests, wall=wall, conflicts=scene.conflicts, replay=tuple(sorted(facts.items())))
     if scene.conflicts:
         return whole
+    facts_of_trees = {"base tree": scene.base_tree, "score tree": scene.head_tree}
     common = {
         "facts": facts,
         "tests": scene.tests,
@@ -75,7 +76,7 @@ def gather(scene: Scene, request: Request) -> ScoreEvidence:
         request.progress("everything is in the cache")
         return known
     secret = secrets.randbits(48) if request.secret is None else request.secret
-    whole = replace(whole, replay=tuple(sorted({**facts, "secret": str(secret)}.items())), fresh_seed=secret % 2**32)
+    whole = replace(whole, replay=tuple(sorted({**facts, **facts_of_trees, "secret": str(secret)}.items())), fresh_seed=secret % 2**32)
     walk = _Walk(scene, request, calibration_key, secret)
     found = walk.gather(whole)
     if score_leg.judge(found).status == "PASS":

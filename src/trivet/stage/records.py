@@ -6,6 +6,7 @@ is closed only if its closing message came last and its number fits.
 
 from __future__ import annotations
 
+import json
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 
@@ -38,10 +39,12 @@ class Fold:
 
     Args:
         nonce: the nonce that each record must carry.
+        root: the folder of the tree; taken out of texts, since it is another one in each run.
     """
 
-    def __init__(self, nonce: str) -> None:
+    def __init__(self, nonce: str, root: str = "") -> None:
         self.nonce = nonce
+        self._root = json.dumps(root.rstrip("/") + "/")[1:-1].encode() if root else b""
         self.started = False
         self.refused = ""
         self.internal = ""
@@ -88,7 +91,7 @@ class Fold:
         if self.closed:
             raise ProtocolError("a record after the closing message")
         try:
-            record = wire.load_record(line)
+            record = wire.load_record(line.replace(self._root, b"") if self._root else line)
         except (ValueError, RecursionError) as error:
             raise ProtocolError("bytes that are no record") from error
         if record.get("n") != self.nonce:

@@ -196,7 +196,7 @@ class Runner:
             child = self._start(argv, job, folder, variation, (job_fd, writer, *pass_fds))
             os.close(writer)
             writer = -1
-            fold = Fold(job.nonce)
+            fold = Fold(job.nonce, str(self.stand.root))
             try:
                 end = _Watchman(child, reader, fold, job, self.policy.timeout_s).watch()
             finally:
