@@ -6,6 +6,7 @@ import shutil
 import signal
 import tempfile
 from collections.abc import Callable, Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -14,6 +15,7 @@ from trivet.git import Repository
 from trivet.legs.admission import Candidate, Trials, Varied
 from trivet.model import Calibrated, Calibration, Commit, LeaseMatch, Policy, RunRecord, ScoreEvidence
 from trivet.scoring import Request, Scene, harder
+from trivet.scoring.walk import workers
 from trivet.stage import control_runs
 from trivet.stage.cache import Cache, build_digest, key_of
 from trivet.stage.calibrate import calibrate, calibration_of, check_startable
@@ -75,19 +77,28 @@ def run_trials(repository: Repository, trial: Trial, policy: Policy, zones: Zone
         say = request.progress
         head = _runner(scene, request, scene.head())
         say("running head's oracle on base's source")
-        record = head.run(head.job(trial.head_tests))
-        check_startable(record, own_runner=bool(head.stand.own_runner))
-        after = calibration_of(record)
-        before = after if trial.quiet else _base(scene, request, trial)
+        # Trees are laid one after the other; only runs go side by side.
+        stand = scene.head()
+        if not trial.quiet:
+            scene.base()
+        with ThreadPoolExecutor(max_workers=workers()) as pool:
+            running = pool.submit(head.run, head.job(trial.head_tests))
+            calibrating = None if trial.quiet else pool.submit(_base, scene, request, trial)
+            record = running.result()
+            check_startable(record, own_runner=bool(stand.own_runner))
+            after = calibration_of(record)
+            before = after if calibrating is None else calibrating.result()
         moved = _moved(after, trial.candidates)
-        alterable: frozenset[str] = frozenset()
         controlled = bool(moved) and policy.score.controls != "off"
-        if controlled:
-            say("trying altered copies of the new and changed properties")
-            book = Book(_texts(scene.head(), trial.head_tests))
-            alterable = frozenset(test.id for test in moved if any(one.kind != "canary" for one in book.of(test.id)))
-            after = _controlled(_runner(scene, request, scene.head()), book, after, moved)
-        varied = _varied(head, moved) if moved else ()
+        book = Book(_texts(stand, trial.head_tests) if controlled else {})
+        alterable = frozenset(test.id for test in moved if any(one.kind != "canary" for one in book.of(test.id)))
+        if moved:
+            say("asking the new and changed properties harder")
+        with ThreadPoolExecutor(max_workers=workers()) as pool:
+            varying = pool.submit(_varied, head, moved) if moved else None
+            if controlled:
+                after = _controlled(_runner(scene, request, stand), book, after, moved)
+            varied = varying.result() if varying is not None else ()
         facts = run_facts(policy.score, request.python, wall=request.wall.facts.name)
         evidence = ScoreEvidence(
             calibration=before, runs=(record,), files=trial.head_tests, wall=request.wall.facts, replay=tuple(sorted(facts.items()))
