@@ -248,13 +248,13 @@ def _outcomes(evidence: AdmissionEvidence, base: Calibration, head: Calibration)
 
 
 def _uncollected(evidence: AdmissionEvidence, base: Calibration, head: Calibration) -> Iterator[Finding]:
-    """Tests that are written in head and were not collected, though base collects them or they are new."""
+    """Tests that are written in head and did not run, though base runs them or they are new; what policy excludes runs on neither side."""
     after, before = _by_function(head), _by_function(base)
     failed = {file for file, _ in head.errors}
     whole = {test.file for test in head.tests if "::" not in test.id}
     for row in evidence.candidates:
         key = (row.file, row.function)
-        if key in after or row.file in failed or row.file in whole or (row.state == "same" and key not in before):
+        if key in after or row.file in failed or row.file in whole or (row.state != "new" and key not in before):
             continue
         path = row.file.encode("utf-8", "surrogateescape")
         yield _finding("TRV202", f"{row.name} is written but does not run", path=path, line=row.line)
