@@ -27,7 +27,6 @@ BACK_ENDS: tuple[BackEnd, BackEnd] = ("kernel", "bubblewrap")
 _GIT_NEEDED = (2, 38)
 
 REMEDIES = {
-    "metadata": "run as root or allow user namespaces, so that the rest of the disk can be read-only",
     "memory-of-tree": "run as root, or delegate a memory cgroup (systemd-run --user --scope -p Delegate=yes)",
     "many-files": "run as root or allow user namespaces, so that the scratch folder can be a bounded tmpfs",
 }

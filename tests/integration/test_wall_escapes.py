@@ -20,17 +20,6 @@ pytestmark = pytest.mark.kernel
 
 NAMES = attempt_names()
 FORMS = [pytest.param(form, marks=pytest.mark.xdist_group(form)) for form in walls.FORMS]
-# What the facts of a form say it lacks. Everything else must be held.
-LACKS = {
-    "kernel-user-bare": {
-        "metadata-chmod",
-        "metadata-chmod-tree",
-        "metadata-utime",
-        "metadata-utime-tree",
-        "metadata-chown",
-        "metadata-fchmod-path",
-    }
-}
 
 
 def tried(form: str, without: frozenset[str] = frozenset()) -> dict[str, Attempt]:
@@ -71,10 +60,8 @@ def test_all_attempts_come_to_an_answer(form):
 @pytest.mark.parametrize("form", FORMS)
 @pytest.mark.parametrize("name", NAMES)
 def test_attempt_is_held(form, name):
-    """The attempt does not get out, unless the facts of this form say that it would."""
+    """The attempt does not get out."""
     row = tried(form)[name]
-    if row.state == "open" and name in LACKS.get(form, ()):
-        pytest.xfail("the wall's facts say so")
     assert row.state == "held", row.detail
 
 

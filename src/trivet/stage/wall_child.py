@@ -54,13 +54,15 @@ class Launch:
     limits: Limits
     spaces: Spaces
     flags: int = 0
-    settle: Callable[[], None]
+    settle: Callable[[], int | None]
     prepare: Callable[[], None] | None = None
     mounts: Callable[[], None] | None = None
     pass_fds: tuple[int, ...] = ()
     watched: tuple[str, ...] = ()
     processes: int = 0
     group: Group | None = None
+    deputy: tuple[str, ...] = ()
+    """Folders in which the supervisor changes modes, owners and times for the run; ``settle`` gives back the listener."""
     shell_status: bool = False
     """The started program reports a signal as 128 + its number (bwrap)."""
 

@@ -16,6 +16,7 @@ from trivet.errors import SandboxError
 from trivet.model import WallFacts
 from trivet.stage import wall_landlock as landlock
 from trivet.stage import wall_native as native
+from trivet.stage import wall_notify as notify
 from trivet.stage import wall_seccomp as seccomp
 from trivet.stage.wall_child import Child, Launch, Reach, Spaces, launch
 from trivet.stage.wall_limits import Limits, drop_to, give, group_version, make_group, prefer_to_be_killed, set_rlimits, spare_uid, tasks_of
@@ -58,8 +59,11 @@ class KernelWall:
                 hint=f"run as root, {ALLOW_SPACES}, or do without score.network",
             )
         rules = seccomp.rules(loopback=self.loopback, without=without)
+        self.deputy = self.form.spaces == "none" and not self.form.root
         if self.form.spaces == "none":
-            rules = (*rules, *(seccomp.Rule(name) for name in seccomp.METADATA if "xattr" in name and name not in without))
+            rules = (*rules, *(seccomp.Rule(name) for name in seccomp.ATTRIBUTES))
+        if self.deputy:  # the run owns files outside its scratch folder: the supervisor looks at each of these calls
+            rules = (*rules, *(seccomp.Rule(name, seccomp.ASK) for name in notify.CALLS if name not in without))
         self.filter = seccomp.Filter(seccomp.program(rules))
         self.facts = _facts(self.form, loopback=self.loopback)
 
@@ -96,6 +100,7 @@ class KernelWall:
             settle=run.settle,
             pass_fds=pass_fds,
             watched=tuple(map(str, reach.write if spaces != "none" else (*reach.write, *reach.private))),
+            deputy=tuple(map(str, (*reach.write, *reach.private))) if self.deputy else (),
             group=make_group(limits, f"trivet-{secrets.token_hex(8)}"),
         )
         return launch(plan)
@@ -105,7 +110,7 @@ class _Run:
     """The steps of one start, in the processes they run in."""
 
     def __init__(self, wall: KernelWall, reach: Reach, limits: Limits, uid: int | None) -> None:
-        self.form, self.loopback, self.filter = wall.form, wall.loopback, wall.filter
+        self.form, self.loopback, self.filter, self.deputy = wall.form, wall.loopback, wall.filter, wall.deputy
         self.reach, self.limits, self.uid = reach, limits, uid
         self.opened = _open_system()
 
@@ -149,8 +154,8 @@ class _Run:
         set_rlimits(self.limits, processes=processes)
         native.prctl(native.PR_SET_NO_NEW_PRIVS, 1)
 
-    def settle(self) -> None:
-        """In the child, after the mounts and just before exec: the wall itself."""
+    def settle(self) -> int | None:
+        """In the child, after the mounts and just before exec: the wall itself. Gives back the filter's listener, if it has one."""
         ruleset = self.ruleset
         ruleset.allow_write((*self.reach.write, *self.reach.private))
         if self.form.spaces != "none":
@@ -160,7 +165,8 @@ class _Run:
         else:
             ruleset.allow_read((*(f"/proc/{name}" for name in _PROC_FILES), "/proc/self"))
         ruleset.enforce()
-        self.filter.load()
+        listener = self.filter.load(listen=self.deputy)
+        return listener if self.deputy else None
 
 
 @functools.cache
@@ -246,10 +252,8 @@ def _facts(form: Form, *, loopback: bool) -> WallFacts:
     if form.spaces != "none":
         holds.append("own pid and mount namespace: the disk is read-only, nothing of the run survives")
     else:
-        holds.append("descendants are swept when the run ends")
+        holds.append("descendants are swept when the run ends; chmod, chown and utime reach the scratch folder only")
         lacks.append("multiprocessing locks (/dev/shm is closed)")
-        if not form.root:
-            lacks.append("chmod and utime of the caller's own files outside the scratch folder are not prevented")
     if not form.private_proc:
         lacks.append("/proc is reduced to a few files; child processes do not see /proc/self")
     return WallFacts(name="kernel", guarantees=tuple(holds), lacks=tuple(lacks))

@@ -14,6 +14,10 @@ SYSTEM = (
 """What programs of the system need to start: libraries, programs, names, certificates. Nothing of any user."""
 
 
+_PARTS = frozenset({"bin", "include", "lib", "lib64", "share", "man", "ssl", "etc", "BUILD", "python"})
+"""What a folder that is nothing but an installation holds; one that holds more (a home folder) is granted in part."""
+
+
 def interpreter_reach(python: Path) -> tuple[Path, ...]:
     """What must be readable to run ``python`` with its libraries: system libraries and programs, its installation, its environment.
 
@@ -39,13 +43,14 @@ def _installation(exe: Path) -> list[Path]:
     prefix = exe.parent.parent
     if (prefix / "pyvenv.cfg").is_file():
         return [prefix]
-    libraries = sorted(prefix.glob("lib*/python3*")) + sorted(prefix.glob("lib/libpython3*"))
+    libraries = sorted(prefix.glob("lib*/python3*"))
     if not libraries:
         return [exe] if exe.exists() else []
-    whole = {"bin", "include", "lib", "share", "lib64", "man", "ssl", "etc", "conda-meta", "compiler_compat"}
-    if all(entry.name in whole or entry.name.startswith(".") for entry in prefix.iterdir()) and prefix.parts[1:2] != ("usr",):
+    if prefix.parts[1:2] == ("usr",) or prefix == Path("/"):
+        return [exe, *libraries]  # the system's part has the rest
+    if (prefix / "conda-meta").is_dir() or all(entry.name in _PARTS for entry in prefix.iterdir()):
         return [prefix]
-    return [exe, *libraries, prefix / "lib"] if prefix.parts[1:2] in (("usr",), ()) else [exe, *libraries]
+    return [exe, *libraries, *sorted(prefix.glob("lib/*.so*"))]
 
 
 def _home_of(settings: Path) -> Path | None:

@@ -22,7 +22,7 @@ _SECCOMP = {"x86_64": 317, "aarch64": 277}
 _X32_BIT = 0x40000000
 
 _LOAD, _JEQ, _JGE, _JSET, _RETURN = 0x20, 0x15, 0x35, 0x45, 0x06
-_ALLOW, _KILL, _ERRNO = 0x7FFF0000, 0x80000000, 0x00050000
+_ALLOW, _KILL, _ERRNO, _ASK = 0x7FFF0000, 0x80000000, 0x00050000, 0x7FC00000
 _NR, _ARCH = 0, 4
 
 AF_UNIX, AF_INET, AF_INET6 = 1, 2, 10
@@ -49,11 +49,10 @@ getpmsg vserver epoll_ctl_old epoll_wait_old
 DENIED = tuple(word for line in _WORDS.splitlines() if not line.startswith("#") for word in line.split())
 """Calls that are denied whatever their arguments."""
 
-METADATA = (
-    *("setxattr", "lsetxattr", "fsetxattr", "removexattr", "lremovexattr", "fremovexattr"),
-    *("chown", "fchown", "lchown", "fchownat", "utime", "utimes", "utimensat", "futimesat", "chmod", "fchmod", "fchmodat"),
-)
-"""Calls that change files in ways Landlock does not see; harmless where the rest of the disk is read-only or another uid's."""
+ATTRIBUTES = ("setxattr", "lsetxattr", "fsetxattr", "removexattr", "lremovexattr", "fremovexattr")
+"""Extended attributes, which Landlock does not see; harmless where the rest of the disk is read-only."""
+ASK = -1
+"""As the errno of a rule: the call is handed to the supervisor (``wall_notify``)."""
 
 
 @dataclass(frozen=True)
@@ -110,7 +109,7 @@ def program(wanted: tuple[Rule, ...]) -> bytes:
 
 
 def _block(rule: Rule) -> list[bytes]:
-    deny = _op(_RETURN, _ERRNO | rule.errno)
+    deny = _op(_RETURN, _ASK if rule.errno == ASK else _ERRNO | rule.errno)
     if rule.argument is None:
         return [deny]
     index, how, value = rule.argument
@@ -136,6 +135,9 @@ class Filter:
         self._buffer = ctypes.create_string_buffer(code, len(code))
         self._header = struct.pack("HxxxxxxP", len(code) // 8, ctypes.addressof(self._buffer))
 
-    def load(self) -> None:
-        """Filter this process and its children, for good. Needs no_new_privs."""
-        native.syscall(_SECCOMP[native.MACHINE], 1, 0, self._header, what="seccomp")
+    def load(self, *, listen: bool = False) -> int:
+        """Filter this process and its children, for good; needs no_new_privs.
+
+        With ``listen`` the result is a descriptor on which the calls of ``ASK`` rules are heard.
+        """
+        return native.syscall(_SECCOMP[native.MACHINE], 1, 8 if listen else 0, self._header, what="seccomp")

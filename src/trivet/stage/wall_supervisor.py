@@ -12,12 +12,14 @@ import gc
 import os
 import select
 import signal
+import socket
 import time
 from typing import NoReturn
 
 from trivet.stage import wall_native as native
 from trivet.stage.wall_child import Launch
 from trivet.stage.wall_limits import tree_usage
+from trivet.stage.wall_notify import Deputy
 from trivet.stage.wall_sweep import count_tasks, descendants, is_stopped, kill_all
 
 _TICK_S = 0.1
@@ -93,6 +95,7 @@ class _Supervisor:
         self.result: int | None = None
         self.stopped_since: float | None = None
         self.next_walk = 0.0
+        self.deputy: Deputy | None = None
 
     def run(self) -> None:
         """Raise the mounts, start the run, watch it, end it."""
@@ -102,15 +105,21 @@ class _Supervisor:
         self.out, out_w = os.pipe2(os.O_CLOEXEC)
         error_r, error_w = os.pipe2(os.O_CLOEXEC)
         ready_r, ready_w = os.pipe2(os.O_CLOEXEC)
+        ours, theirs = socket.socketpair() if plan.deputy else (None, None)
         self.main = os.fork()
         if self.main == 0:
             os.close(ready_w)
-            _become_the_run(plan, out_w, error_w, ready_r)
+            _become_the_run(plan, out_w, error_w, ready_r, theirs)
         if plan.mounts is not None:  # while the child, in the same namespace, gets ready on another processor
             plan.mounts()
         os.write(ready_w, b"+")
         group = () if plan.group is None else (plan.group.parent, plan.group.folder)
-        native.close_all_but((self.life, self.status, self.book, self.out, error_r, *group))
+        if ours is not None and theirs is not None:
+            theirs.close()
+            listener = socket.recv_fds(ours, 1, 1)[1]  # nothing comes if the child failed before
+            self.deputy = Deputy(listener[0], plan.deputy) if listener else None
+        listening = () if self.deputy is None else (self.deputy.fd,)
+        native.close_all_but((self.life, self.status, self.book, self.out, error_r, *group, *listening))
         trouble = os.read(error_r, 4096)
         os.close(error_r)
         if trouble:
@@ -138,12 +147,16 @@ class _Supervisor:
         poller.register(self.life, 0)
         poller.register(fd, select.POLLIN)
         poller.register(self.out, select.POLLIN)
+        if self.deputy is not None:
+            poller.register(self.deputy.fd, select.POLLIN)
         open_output = True
         next_tick = time.monotonic() + _TICK_S
         while not self.breach:
             ready = dict(poller.poll(max(0.0, next_tick - time.monotonic()) * 1000))
             if self.life in ready or fd in ready:
                 break
+            if self.deputy is not None and ready.get(self.deputy.fd, 0) & select.POLLIN:
+                self.deputy.serve()
             if self.out in ready and open_output and not self.collect():
                 poller.unregister(self.out)
                 open_output = False
@@ -205,7 +218,7 @@ class _Supervisor:
         self.collect()
 
 
-def _become_the_run(plan: Launch, output: int, error: int, ready: int) -> NoReturn:
+def _become_the_run(plan: Launch, output: int, error: int, ready: int, deputy: socket.socket | None) -> NoReturn:
     step = "descriptors"
     try:
         os.setsid()
@@ -229,7 +242,9 @@ def _become_the_run(plan: Launch, output: int, error: int, ready: int) -> NoRetu
         if not os.read(ready, 1):
             os._exit(127)  # the supervisor says why
         os.chdir(plan.cwd)
-        plan.settle()
+        listener = plan.settle()
+        if deputy is not None and listener is not None:
+            socket.send_fds(deputy, [b"+"], [listener])
         step = "exec"
         os.execve(plan.argv[0], plan.argv, plan.env)  # noqa: S606
     except BaseException as trouble:  # noqa: BLE001 - whatever happens, do not return into the gate's code

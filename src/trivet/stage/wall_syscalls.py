@@ -151,6 +151,7 @@ NUMBERS = MappingProxyType(
         "rt_tgsigqueueinfo": (297, 240),
         "pidfd_send_signal": (424, 424),
         "pidfd_open": (434, 434),
+        "fchmodat2": (452, 452),
         "landlock_create_ruleset": (444, 444),
         "landlock_restrict_self": (446, 446),
         "execve": (59, 221),
