@@ -12,6 +12,7 @@ import ast
 import copy
 import hashlib
 from collections.abc import Iterator
+from functools import lru_cache
 from types import CodeType
 from typing import Final
 
@@ -190,11 +191,18 @@ def _node_parts(node: ast.AST) -> Iterator[bytes]:
     yield b")"
 
 
+@lru_cache(maxsize=64)
+def _compiled(source: bytes) -> CodeType | None:
+    try:
+        return compile(source, "<sealed>", "exec", dont_inherit=True)
+    except (SyntaxError, ValueError):
+        return None
+
+
 def weak_digest(source: bytes, function: str) -> str:
     """The legacy digest: the first 16 hex digits of SHA-256 of ``co_code`` alone; "" where no such function is written."""
-    try:
-        code = compile(source, "<sealed>", "exec", dont_inherit=True)
-    except (SyntaxError, ValueError):
+    code = _compiled(source)
+    if code is None:
         return ""
     for part in function.split("."):
         inner = next((item for item in code.co_consts if isinstance(item, CodeType) and item.co_name == part), None)
