@@ -24,7 +24,7 @@ _compile, _realpath, _join, _parse = compile, os.path.realpath, os.path.join, as
 
 
 def install(job, emit):
-    """Serve altered copies of the sealed modules that ``job.controls`` names, from now on."""
+    """Serve altered copies of the sealed modules that ``job.controls`` names, from now on; returns a plugin for the run."""
     controls = {}
     for control in job.controls:
         file = control.get("file") or control["id"].split("::")[0]
@@ -33,7 +33,50 @@ def install(job, emit):
     finder = Finder({path: _Copy(path, list(rows.values()), ids, emit) for path, rows in controls.items()})
     sys.meta_path.insert(0, finder)
     _stay_in_front(finder)
-    return finder
+    return Brief(emit)
+
+
+class Brief:
+    """Nobody reads how an altered test failed, only where: leave out what makes failures slow, and end the process after the last test."""
+
+    def __init__(self, emit):
+        import pytest
+        from _pytest.assertion import util
+
+        self._emit, self._util = emit, util
+        self.pytest_runtestloop = pytest.hookimpl(hookwrapper=True, tryfirst=True)(self._loop)
+        self.pytest_runtest_call = pytest.hookimpl(hookwrapper=True, tryfirst=True)(self._call)
+
+    def pytest_configure(self, config):
+        """No source text in failures."""
+        config.option.tbstyle = "no"
+
+    def _loop(self, session):
+        import unittest.case
+
+        plain, unittest.case.difflib = unittest.case.difflib, _NoDifference
+        yield
+        unittest.case.difflib = plain
+        self._emit.close()
+
+    def _call(self, item):
+        plain, self._util._reprcompare = getattr(self._util, "_reprcompare", None), None
+        yield
+        self._util._reprcompare = plain
+
+
+class _NoDifference:
+    """``difflib`` as ``unittest`` uses it; the real one takes minutes for long lists."""
+
+    @staticmethod
+    def ndiff(left, right):
+        """No lines."""
+        return []
+
+    @staticmethod
+    def unified_diff(left, right, *args, **options):
+        """No lines."""
+        return []
 
 
 def _stay_in_front(finder):
@@ -157,9 +200,10 @@ class _Copy:
     def parse(self, source, filename):
         """Parse the source and alter it; a control for which nothing can be altered is told of, and stays without effect."""
         tree = _parse(source, filename=filename)
+        altering = mutate_sites.Altering(tree)
         for number, (control, file) in enumerate(self._rows):
             mark = f"{mutate_sites.MARK}{number}"
-            if mutate_sites.alter(tree, control["line"], control["kind"], mark):
+            if altering.alter(control["line"], control["kind"], mark):
                 self.objects[mark] = mutate_values.Alter(self._teller(control, file))
             else:
                 self._tell(control, file, "absent")

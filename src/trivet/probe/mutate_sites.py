@@ -142,17 +142,31 @@ def _line(lines: List[str], number: int) -> str:
 
 def alter(tree: ast.Module, line: int, kind: str, mark: str) -> bool:
     """Alter the assertion that starts at ``line`` in place, line numbers kept; False if there is none of that kind."""
-    if kind == "canary":
-        return any(_canary(node, line, mark) for _, node in functions(tree))
-    for _, node in functions(tree):
-        for stmt, _sure in _statements(node.body, sure=True):
-            if stmt.lineno == line:
-                way = ways(stmt).get(kind)
-                if way is not None:
-                    way(mark)
-                    ast.fix_missing_locations(stmt)
-                    return True
-    return False
+    return Altering(tree).alter(line, kind, mark)
+
+
+class Altering:
+    """Alters many assertions of one tree, which is searched only once."""
+
+    def __init__(self, tree: ast.Module) -> None:
+        self._statements: Dict[int, List[ast.stmt]] = {}
+        self._firsts: Dict[int, ast.AST] = {}
+        for _, node in functions(tree):
+            self._firsts.setdefault(_first(node).lineno, node)
+            for stmt, _sure in _statements(node.body, sure=True):
+                self._statements.setdefault(stmt.lineno, []).append(stmt)
+
+    def alter(self, line: int, kind: str, mark: str) -> bool:
+        """See ``alter``."""
+        if kind == "canary":
+            return line in self._firsts and _canary(self._firsts[line], line, mark)
+        for stmt in self._statements.get(line, ()):
+            way = ways(stmt).get(kind)
+            if way is not None:
+                way(mark)
+                ast.fix_missing_locations(stmt)
+                return True
+        return False
 
 
 def plant(code: CodeType, objects: Dict[str, object]) -> CodeType:
