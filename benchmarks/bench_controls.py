@@ -2,9 +2,9 @@
 
     python benchmarks/bench_controls.py [--project DIR --tests 'tests/test_*.py' --source src] [--python EXE] [--rounds N] [--json FILE]
 
-Without a project a synthetic one of 400 tests is made. Runs the suite plain, with a control for every test, and with sampled controls, in turn,
-behind no wall, and prints one JSON object: CPU seconds (user and system, of the run's processes), ratios to the plain suite, how many tests have
-an admitted control, and the milliseconds of the identity map. Controls that alter nothing but a canary are counted apart.
+Without a project a synthetic one of 400 tests is made. Runs the suite plain, with a control for every test, and with sampled controls, in
+turn, behind no wall, and prints one JSON object: CPU seconds (user and system, of the run's processes), ratios to the plain suite, how many
+tests have an admitted control, and the milliseconds of the identity map. Controls that are only a canary are counted apart.
 """
 
 from __future__ import annotations
@@ -35,16 +35,19 @@ FILES, TESTS, WORK = 20, 20, 20_000
 
 
 def synthetic(root: Path) -> None:
-    """A project whose tests compute for about a millisecond each and compare values of many types."""
+    """A project whose tests compute for a few milliseconds each and compare values of many types."""
     (root / "src").mkdir()
     (root / "tests").mkdir()
-    (root / "src/thing.py").write_text("def work(n, seed):\n    x = seed\n    for i in range(n):\n        x = (x * 31 + i) % 1000003\n    return x\n")
+    body = "    x = seed\n    for i in range(n):\n        x = (x * 31 + i) % 1000003\n    return x\n"
+    (root / "src/thing.py").write_text("def work(n, seed):\n" + body)
     for number in range(FILES):
         lines = ["import pytest", "from thing import work", ""]
         for test in range(TESTS):
             seed = number * TESTS + test
-            lines += [f"def test_{test}():", f"    first, again = work({WORK}, {seed}), work({WORK}, {seed})", "    assert first == again"]
-            lines += ["    assert [first, str(again)] == [again, str(first)]", "    with pytest.raises(TypeError):", "        work(None, 1)", ""]
+            lines += [f"def test_{test}():", f"    first, again = work({WORK}, {seed}), work({WORK}, {seed})"]
+            lines += ["    assert first == again"]
+            lines += ["    assert [first, str(again)] == [again, str(first)]"]
+            lines += ["    with pytest.raises(TypeError):", "        work(None, 1)", ""]
         (root / f"tests/test_{number}.py").write_text("\n".join(lines))
 
 
@@ -69,11 +72,12 @@ def map_ms(files: list[str], root: Path) -> dict[str, float]:
 
     from trivet.probe import tamper  # noqa: PLC0415
 
-    job = SimpleNamespace(root=str(root), files=files, sealed=[], source_roots=[str(root / "src")], source_names=["thing"], mode="plain", nonce="n")
+    sources = {"sealed": [], "source_roots": [str(root / "src")], "source_names": ["thing"]}
+    job = SimpleNamespace(root=str(root), files=files, mode="plain", nonce="n", **sources)
     rounds = []
     for _ in range(5):
         began = time.perf_counter()
-        state = tamper.before(job, lambda *args, **fields: None)
+        state = tamper.before(job, lambda *_, **__: None)
         taken = time.perf_counter()
         state.compare()
         compared = time.perf_counter()

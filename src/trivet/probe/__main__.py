@@ -62,11 +62,14 @@ def main():
     plugin = watch.Watch(job, emit)
     launch.open_paths(job)
     further = [split.install(job, job.subject_fd)] if job.isolation == "split" else []
-    before = tamper.before(job, emit) if tamper else None
+    before = None
     if job.mode == "control":
-        mutate.install(job, emit)
-    launch.run_pytest(job, plugin, [*further, *([before.guard] if before else [])])
-    if tamper:
+        further.append(mutate.install(job, emit))
+    elif tamper:
+        before = tamper.before(job, emit)
+        further.append(before.guard)
+    launch.run_pytest(job, plugin, further)
+    if before is not None:
         tamper.after(job, before, emit)
     launch.report_origins(job, emit)
     emit.close()

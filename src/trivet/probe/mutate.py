@@ -15,6 +15,8 @@ import os
 import sys
 import threading
 
+import pytest
+
 from . import mutate_sites, mutate_values
 
 _EXAMPLES = 10
@@ -40,18 +42,17 @@ class Brief:
     """Nobody reads how an altered test failed, only where: leave out what makes failures slow, and end the process after the last test."""
 
     def __init__(self, emit):
-        import pytest
         from _pytest.assertion import util
 
         self._emit, self._util = emit, util
-        self.pytest_runtestloop = pytest.hookimpl(hookwrapper=True, tryfirst=True)(self._loop)
-        self.pytest_runtest_call = pytest.hookimpl(hookwrapper=True, tryfirst=True)(self._call)
 
     def pytest_configure(self, config):
         """No source text in failures."""
         config.option.tbstyle = "no"
 
-    def _loop(self, session):
+    @pytest.hookimpl(hookwrapper=True, tryfirst=True)
+    def pytest_runtestloop(self, session):
+        """No differences of long values; after the last test nothing more is awaited."""
         import unittest.case
 
         plain, unittest.case.difflib = unittest.case.difflib, _NoDifference
@@ -59,7 +60,9 @@ class Brief:
         unittest.case.difflib = plain
         self._emit.close()
 
-    def _call(self, item):
+    @pytest.hookimpl(hookwrapper=True, tryfirst=True)
+    def pytest_runtest_call(self, item):
+        """No explanation of what differs."""
         plain, self._util._reprcompare = getattr(self._util, "_reprcompare", None), None
         yield
         self._util._reprcompare = plain
