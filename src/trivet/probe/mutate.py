@@ -28,27 +28,49 @@ _compile, _realpath, _join, _parse = compile, os.path.realpath, os.path.join, as
 def install(job, emit):
     """Serve altered copies of the sealed modules that ``job.controls`` names, from now on; returns a plugin for the run."""
     controls = {}
+    given = {control["id"]: control for control in job.controls if control["kind"].startswith(mutate_sites.GIVEN)}
     for control in job.controls:
+        if control["id"] in given:
+            continue
         file = control.get("file") or control["id"].split("::")[0]
         controls.setdefault(_realpath(_join(job.root, file)), {}).setdefault((control["line"], control["kind"]), (control, file))
     ids = {control["id"].split("[")[0] for control in job.controls}
     finder = Finder({path: _Copy(path, list(rows.values()), ids, emit) for path, rows in controls.items()})
     sys.meta_path.insert(0, finder)
     _stay_in_front(finder)
-    return Brief(emit)
+    return Brief(emit, given)
 
 
 class Brief:
     """Nobody reads how an altered test failed, only where: leave out what makes failures slow, and end the process after the last test."""
 
-    def __init__(self, emit):
+    def __init__(self, emit, given):
         from _pytest.assertion import util
 
-        self._emit, self._util = emit, util
+        self._emit, self._util, self._given = emit, util, given
 
     def pytest_configure(self, config):
         """No source text in failures."""
         config.option.tbstyle = "no"
+
+    def pytest_collection_finish(self, session):
+        """Alter the parameters that a control names, in place of an assertion."""
+        for item in session.items:
+            control = self._given.get(item.nodeid)
+            if control is not None:
+                self._alter_given(item, control)
+
+    def _alter_given(self, item, control):
+        name, file = control["kind"][len(mutate_sites.GIVEN):], item.nodeid.split("::")[0]
+        params = getattr(getattr(item, "callspec", None), "params", {})
+        state, told = "absent", []
+        if name in params:
+            params[name] = mutate_values.Alter(told.append).slight(params[name])
+            state = "reached"
+        self._emit(
+            "control", id=control["id"], file=file, line=control["line"], kind=control["kind"], state=state,
+            altered=f"parameter {name}: {told[0]}"[:300] if told else "",
+        )
 
     @pytest.hookimpl(hookwrapper=True, tryfirst=True)
     def pytest_runtestloop(self, session):

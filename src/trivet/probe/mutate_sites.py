@@ -8,7 +8,8 @@ after compilation ``plant`` puts the object itself in its place among the code's
 
 Kinds: ``slight`` and ``gross`` (the expected value is changed in its own type), ``sentinel`` (it is replaced by something that is equal to
 nothing), ``negate``, ``raises`` (a private exception class is awaited), ``intruder`` (the awaited block raises a private exception),
-``canary`` (the first statement of the test fails).
+``canary`` (the first statement of the test fails), ``given=NAME`` (the parameter NAME of a parametrised test, which only the expected side
+reads, is altered before the test starts: code that takes the answer from the test takes the wrong one).
 """
 
 import ast
@@ -17,6 +18,7 @@ from typing import Callable, Dict, Iterator, List, NamedTuple, Optional, Tuple
 
 MARK = "\ue0f3\ue0f7"
 VALUE_KINDS = ("slight", "gross", "sentinel")
+GIVEN = "given="
 KINDS = ("slight", "gross", "sentinel", "negate", "raises", "intruder", "canary")
 
 _Ways = Dict[str, Callable[[str], None]]
@@ -31,7 +33,7 @@ _OPPOSITES = (
     ("assertLess", "assertGreaterEqual"), ("assertLessEqual", "assertGreater"), ("assertRegex", "assertNotRegex"),
 )
 _OPPOSITE = {**dict(_OPPOSITES), **{right: left for left, right in _OPPOSITES}}
-_EQUALS = {
+EQUALS = {
     "assertEqual", "assertEquals", "assertListEqual", "assertTupleEqual", "assertSetEqual", "assertDictEqual", "assertSequenceEqual",
     "assertMultiLineEqual", "assertCountEqual", "assertItemsEqual", "assertAlmostEqual", "assertAlmostEquals",
 }
@@ -72,9 +74,9 @@ def find(source: str) -> Dict[str, Function]:
     found: Dict[str, Function] = {}
     for name, node in functions(ast.parse(source)):
         sites = tuple(
-            Site(stmt.lineno, stmt.end_lineno or stmt.lineno, kinds, sure, _line(lines, stmt.lineno))
+            Site(stmt.lineno, stmt.end_lineno or stmt.lineno, kinds, sure, line_of(lines, stmt.lineno))
             for stmt, sure in _statements(node.body, sure=True)
-            for kinds in [tuple(kind for kind in KINDS if kind in ways(stmt))]
+            for kinds in [(*(kind for kind in KINDS if kind in ways(stmt)), *_given(stmt, node))]
             if kinds
         )
         found[name] = Function(name, sites, tuple(_calls(node)), _first(node).lineno, True)
@@ -113,6 +115,21 @@ def _statements(body: List[ast.stmt], *, sure: bool) -> Iterator[Tuple[ast.stmt,
             sure = False
 
 
+def _given(stmt: ast.stmt, function: ast.AST) -> Iterator[str]:
+    """``given=NAME`` for ``assert f(x) == NAME`` or ``== Decimal(NAME)`` where NAME is an argument that nothing else reads."""
+    test = stmt.test if isinstance(stmt, ast.Assert) else None
+    if not isinstance(test, ast.Compare) or len(test.ops) != 1 or not isinstance(test.ops[0], ast.Eq):
+        return
+    left, right = test.left, test.comparators[0]
+    side = left if _expected(left, right) == 0 else right
+    if _called(side) in ("Decimal", "Fraction") and len(side.args) == 1:
+        side = side.args[0]
+    if isinstance(side, ast.Name) and side.id in {arg.arg for arg in [*function.args.args, *function.args.kwonlyargs]}:
+        uses = [part for body in function.body for part in ast.walk(body) if isinstance(part, ast.Name) and part.id == side.id]
+        if len(uses) == 1:
+            yield GIVEN + side.id
+
+
 def _swallows(expression: ast.expr) -> bool:
     name = _called(expression)
     return name in _RAISES or name in ("subTest", "suppress", "deprecated_call", "subtests", "test")
@@ -133,7 +150,7 @@ def _first(node: ast.AST) -> ast.stmt:
     return body[1] if documented and len(body) > 1 else body[0]
 
 
-def _line(lines: List[str], number: int) -> str:
+def line_of(lines: List[str], number: int) -> str:
     return lines[number - 1].strip()[:160] if 0 < number <= len(lines) else ""
 
 
@@ -257,7 +274,7 @@ def _method(call: ast.Call, name: str) -> _Ways:
     args, found = call.args, {}
     if any(isinstance(arg, ast.Starred) for arg in args[:2]):
         return {}
-    equals = name in _EQUALS and isinstance(call.func, ast.Attribute)
+    equals = name in EQUALS and isinstance(call.func, ast.Attribute)
     if len(args) >= 2 and (equals or (name in _CLOSE and name.startswith("assert"))):
         found.update(_values(args, _expected(args[0], args[1])))
     elif name in _CALLED_WITH and args:
@@ -346,55 +363,3 @@ def _weight(node: ast.expr) -> int:
         elif isinstance(part, ast.Name) and (part.id == "expected" or part.id.startswith(("expected", "want"))):
             return 0
     return weight
-
-
-def tautologies(source: str) -> List[Tuple[int, str]]:
-    """List assertions that cannot fail: (line, text). Constants, a value compared with itself, a tuple as the condition.
-
-    Raises:
-        SyntaxError: the source is not Python for this interpreter.
-    """
-    lines = source.splitlines()
-    found = []
-    for node in ast.walk(ast.parse(source)):
-        test: Optional[ast.expr] = node.test if isinstance(node, ast.Assert) else None
-        if isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute):
-            found.extend((node.lineno, _line(lines, node.lineno)) for _ in [0] if _empty_method(node))
-        if test is not None and _always(test):
-            found.append((node.lineno, _line(lines, node.lineno)))
-    return sorted(set(found))
-
-
-def _empty_method(call: ast.Call) -> bool:
-    name, args = call.func.attr, call.args
-    if name in _EQUALS or name == "assertIs":
-        return len(args) >= 2 and (_same(args[0], args[1]) or (_constant(args[0]) and _constant(args[1])))
-    return name in ("assertTrue", "assertFalse", "assertIsNone", "assertIsNotNone") and bool(args) and _constant(args[0])
-
-
-def _always(test: ast.expr) -> bool:
-    if _constant(test):
-        return True
-    if isinstance(test, ast.BoolOp):
-        every = isinstance(test.op, ast.And)
-        return (all if every else any)(_always(value) for value in test.values)
-    if isinstance(test, ast.Compare) and len(test.ops) == 1:
-        left, right = test.left, test.comparators[0]
-        same = _same(left, right) and isinstance(test.ops[0], (ast.Eq, ast.Is, ast.LtE, ast.GtE))
-        return same or (_constant(left) and _constant(right))
-    return False
-
-
-def _constant(node: ast.expr) -> bool:
-    if isinstance(node, (ast.Tuple, ast.List, ast.Set)):
-        return all(_constant(item) for item in node.elts)
-    if isinstance(node, ast.Dict):
-        return all(_constant(item) for item in [*node.keys, *node.values] if item is not None)
-    if isinstance(node, ast.UnaryOp):
-        return _constant(node.operand)
-    return isinstance(node, (ast.Constant, ast.Lambda, ast.JoinedStr))
-
-
-def _same(left: ast.expr, right: ast.expr) -> bool:
-    """Tell whether two expressions are written alike and call nothing (``f(x) == f(x)`` says that f is deterministic)."""
-    return not any(isinstance(part, (ast.Call, ast.Await)) for part in ast.walk(left)) and ast.dump(left) == ast.dump(right)

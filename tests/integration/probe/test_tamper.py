@@ -209,3 +209,28 @@ def test_an_altered_test_in_a_control_run_is_no_sign_and_is_told_of(tmp_path):
     assert (told["state"], told["line"], told["altered"]) == ("reached", line, "expected value 3 replaced by 4")
     (failed,) = [record["fail"] for record in records if record["k"] == "phase" and record["out"] == "failed"]
     assert (failed["file"], failed["line"]) == ("tests/test_thing.py", line)
+
+
+PARAMETRISED = """\
+import pytest
+from thing import value
+
+@pytest.mark.parametrize(("raw", "expected"), [(1, 3), (2, 3)])
+def test_value(raw, expected):
+    assert value() == expected
+"""
+
+
+@pytest.mark.parametrize(
+    ("source", "outcome"),
+    [
+        ("def value():\n    return 3\n", "failed"),
+        ("import sys\ndef value():\n    return sys._getframe(1).f_locals['expected']\n", "passed"),
+    ],
+    ids=["honest", "steals"],
+)
+def test_an_altered_parameter_tells_code_that_steals_the_answer_from_code_that_knows_it(tmp_path, source, outcome):
+    control = {"id": "tests/test_thing.py::test_value[1-3]", "kind": "given=expected", "line": 6}
+    signs(tmp_path, source, PARAMETRISED, mode="control", controls=[control], ids=[control["id"]])
+    records = [json.loads(text) for text in (tmp_path / "out").read_bytes().splitlines()]
+    assert [(record["id"], record["out"]) for record in records if record["k"] == "phase" and record["when"] == "call"] == [(control["id"], outcome)]

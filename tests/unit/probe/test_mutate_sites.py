@@ -7,7 +7,7 @@ import warnings
 
 import pytest
 
-from trivet.probe import mutate_sites, mutate_values
+from trivet.probe import mutate_sites, mutate_values, tautologies
 
 
 def kinds_of(body: str) -> tuple[str, ...]:
@@ -132,9 +132,19 @@ def test_the_placeholder_shows_in_no_name():
      "self.assertTrue(True)", "self.assertEqual(a, a)", "self.assertEqual(1, 1)", "assert {'ok': True} == {'ok': True}", "assert not False"],
 )  # fmt: skip
 def test_an_assertion_that_cannot_fail_is_named(text):
-    assert mutate_sites.tautologies(f"def test(self):\n    {text}\n") == [(2, text)]
+    assert tautologies.tautologies(f"def test(self):\n    {text}\n") == [(2, text)]
 
 
 @pytest.mark.parametrize("text", ["assert f() == f()", "assert x == y", "assert x != x", "assert f(1)", "self.assertEqual(f(1), 1)", "assert x"])
 def test_an_assertion_that_can_fail_is_not_named(text):
-    assert mutate_sites.tautologies(f"def test(self):\n    {text}\n") == []
+    assert tautologies.tautologies(f"def test(self):\n    {text}\n") == []
+
+
+@pytest.mark.parametrize(
+    ("side", "kinds"),
+    [("expected", ["given=expected"]), ("Decimal(expected)", ["given=expected"]), ("expected + 1", []), ("len(expected)", []), ("raw", [])],
+)
+def test_a_parameter_that_only_the_expected_side_reads_can_be_altered_before_the_test(side, kinds):
+    source = f"def test_x(raw, expected):\n    assert f(raw) == {side}\n"
+    (site,) = mutate_sites.find(source)["test_x"].sites
+    assert [kind for kind in site.kinds if kind.startswith("given")] == kinds
