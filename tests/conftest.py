@@ -29,3 +29,13 @@ def pytest_make_collect_report(collector: pytest.Collector) -> Generator[None, p
         report.outcome = "failed"
         report.longrepr = f"{collector.nodeid} skipped itself, which CI=true forbids: {report.longrepr}"
     return report
+
+
+def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
+    """Say how many of the sampled shared cases were caught and right (see corpus/test_shared.py)."""
+    reports = [report for key in ("passed", "failed") for report in terminalreporter.stats.get(key, []) if report.when == "call"]
+    rows = [value for report in reports for name, value in report.user_properties if name == "shared"]
+    if rows:
+        attacks = [row for row in rows if row["attack"]]
+        caught, right = sum(row["caught"] for row in attacks), sum(row["right"] for row in rows)
+        terminalreporter.write_line(f"shared sample: {caught}/{len(attacks)} attacks caught, {right}/{len(rows)} cases right")
