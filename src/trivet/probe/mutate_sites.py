@@ -14,7 +14,7 @@ reads, is altered before the test starts: code that takes the answer from the te
 
 import ast
 from types import CodeType
-from typing import Callable, Dict, Iterator, List, NamedTuple, Optional, Tuple
+from typing import Callable, Dict, Iterator, List, NamedTuple, Tuple
 
 MARK = "\ue0f3\ue0f7"
 VALUE_KINDS = ("slight", "gross", "sentinel")
@@ -151,6 +151,7 @@ def _first(node: ast.AST) -> ast.stmt:
 
 
 def line_of(lines: List[str], number: int) -> str:
+    """The text of a line, bounded; "" where there is none."""
     return lines[number - 1].strip()[:160] if 0 < number <= len(lines) else ""
 
 
