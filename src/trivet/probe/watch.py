@@ -10,7 +10,7 @@ import time
 import pytest
 from _pytest import outcomes
 
-from . import calm, examples, lift
+from . import calm, examples, lift, steady
 from .origin import Places, speaks_of_environment
 from .record import brief
 
@@ -29,6 +29,7 @@ class Watch:
         self.pending = {}
         self.skip_tracebacks = {}
         self.made_by_source = False
+        self.moments = steady.Moments()
         self._guard_unittest()
 
     # --- collection
@@ -83,6 +84,7 @@ class Watch:
         """Keep exactly the tests that the job names, after every other plugin has had its say."""
         yield
         job = self.job
+        steady.rename(items, self.moments)
         drop, only = set(job.drop), None if job.ids is None else set(job.ids)
         kept = [item for item in items if item.nodeid not in drop and (only is None or item.nodeid in only)]
         kept = examples.settle(kept, job, self.places)
