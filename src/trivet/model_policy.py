@@ -40,6 +40,8 @@ class OraclePolicy:
     generated: tuple[str, ...] = ()
     test_patterns: tuple[str, ...] = ("test_*.py", "*_test.py")
     """File-name patterns of test modules (base's own ``python_files``)."""
+    not_collected: tuple[str, ...] = ()
+    """Folders in which base's own pytest looks for no tests (its ``norecursedirs``)."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -61,7 +61,7 @@ def _rows(values: dict[str, object], text: str, preset: str) -> Iterator[tuple[s
             full = f"{key}.{name}" if name else key
             line = written(text, full, line_of(text, full))
             origin = (
-                "trivet.toml line " + str(line) if line else "pytest's configuration" if name == "test_patterns" else f"preset {preset}"
+                "trivet.toml line " + str(line) if line else "pytest's configuration" if name in ("test_patterns", "not_collected") else f"preset {preset}"
             )
             yield full, json.dumps(inner), origin
 

@@ -19,9 +19,10 @@ from trivet.scoring.scene import Scene
 from trivet.stage.cache import Cache, build_digest, key_of
 from trivet.stage.calibrate import calibrate
 from trivet.stage.parted import PartedRunner
-from trivet.stage.replay import run_facts
+from trivet.stage.replay import environment_of, run_facts
 from trivet.stage.runner import Stand
 from trivet.stage.wall import Wall
+from trivet.stage.wall_reach import faketime_preload
 
 
 def _silent(_line: str) -> None:
@@ -92,6 +93,8 @@ class _Walk:
         self.secret = secret
         self.say = request.progress
         self.split_files: frozenset[str] = frozenset()
+        own_clock = "time_machine==" in environment_of(request.python)["distributions"]
+        self.preload = None if own_clock or self.policy.clock == "real" else faketime_preload()
         self.controls = Controls(scene.texts, self.policy.controls, secret, request.cache, calibration_key, request.progress)
 
     def runner(self, stand: Stand) -> PartedRunner:
@@ -102,6 +105,7 @@ class _Walk:
             python=self.request.python,
             scratch=self.request.scratch,
             split_files=self.split_files,
+            preload=self.preload,
         )
 
     def gather(self, whole: ScoreEvidence) -> ScoreEvidence:

@@ -117,7 +117,19 @@ class _View:
             and self._is_test_name(path)
             and (match(oracle.generated, path) if oracle.manifest is None and oracle.generated else self.is_oracle(entry))
             and not any(path.startswith(folder) for folder in data)
+            and not self._is_left_out(text_of(path))
         )  # fmt: skip
+
+    def _is_left_out(self, path: str) -> bool:
+        """Whether pytest does not go into a folder above the path (``norecursedirs``), by its own rule for such patterns."""
+        parts = path.split("/")[:-1]
+        folders = ["/".join(parts[: count + 1]) for count in range(len(parts))]
+        for pattern in self.policy.oracle.not_collected:
+            by_path = "/" in pattern
+            names = [f"/{folder}" if by_path else posixpath.basename(folder) for folder in folders]
+            if any(fnmatch.fnmatchcase(name, f"*/{pattern}" if by_path else pattern) for name in names):
+                return True
+        return False
 
     def _is_test_name(self, path: bytes) -> bool:
         name = text_of(posixpath.basename(path))

@@ -17,7 +17,7 @@ from trivet.git import EXECUTABLE, FILE, Tree
 from trivet.model import AdvisoryPolicy, Allow, Exclude, OraclePolicy, Override, OwnersPolicy, Policy, ScorePolicy, ZonePolicy
 from trivet.sealed.policy_file import PolicyFile, ScoreTable, parse
 from trivet.sealed.policy_lanes import read_lanes
-from trivet.sealed.pytest_config import python_files
+from trivet.sealed.pytest_config import not_collected, python_files
 from trivet.zones import Zones
 
 POLICY_FILE = b"trivet.toml"
@@ -50,7 +50,7 @@ def read_policy(tree: Tree) -> Policy:
         policy = _overlaid(policy, file)
         policy = replace(policy, source=f"{POLICY_FILE.decode()} at {tree.label}")
     _refuse_open(policy, tree.label)
-    policy = replace(policy, oracle=replace(policy.oracle, test_patterns=python_files(tree)))
+    policy = replace(policy, oracle=replace(policy.oracle, test_patterns=python_files(tree), not_collected=not_collected(tree)))
     return replace(policy, digest=digest_of(policy))
 
 

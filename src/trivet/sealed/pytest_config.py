@@ -16,14 +16,24 @@ _SECTIONS = {b"pytest.ini": "pytest", b".pytest.ini": "pytest", b"tox.ini": "pyt
 
 def python_files(tree: Tree) -> tuple[str, ...]:
     """The ``python_files`` patterns of the first configuration file that pytest would take; its defaults where none speaks."""
+    return _patterns(_table(tree).get("python_files")) or DEFAULT
+
+
+def not_collected(tree: Tree) -> tuple[str, ...]:
+    """The ``norecursedirs`` patterns that base's own configuration names: pytest finds no test below such a folder."""
+    return _patterns(_table(tree).get("norecursedirs"))
+
+
+def _table(tree: Tree) -> dict[str, Any]:
+    """The options of the first configuration file that pytest would take."""
     for name in _FILES:
         data = tree.read(name)
         if data is None or len(data) > MAX_B:
             continue
         options = _options(name, data)
         if options is not None:
-            return _patterns(options.get("python_files")) or DEFAULT
-    return DEFAULT
+            return options
+    return {}
 
 
 def _options(name: bytes, data: bytes) -> dict[str, Any] | None:

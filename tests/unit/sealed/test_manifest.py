@@ -165,3 +165,11 @@ def test_plain_trees_serve_as_well():
     rules = policy(digests=())
     tree = PlainTree({path.encode(): text.encode() for path, text in {**TESTS, "tests/sealed/MANIFEST.txt": LIST}.items()})
     assert read_seal(tree, rules, Zones(rules.zones)).drifts == ()
+
+
+def test_folders_that_pytest_does_not_enter_hold_no_sealed_tests() -> None:
+    """Folders that base's own pytest does not go into hold no sealed tests, by name or by path."""
+    files = {f"tests/sealed/{name}": "" for name in ("test_a.py", "typing/test_b.py", "deep/cases/test_c.py", "cases/test_d.py")}
+    chosen = policy(not_collected=("typing", "sealed/deep/cases", "other"))
+    listed = rebuilt(MemoryTree(files), chosen, Zones(chosen.zones))[b"tests/sealed/MANIFEST.txt"]
+    assert listed == b"tests/sealed/cases/test_d.py\ntests/sealed/test_a.py\n"

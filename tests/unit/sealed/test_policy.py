@@ -257,3 +257,10 @@ def test_weaker_lanes_are_refused(old: bytes, new: bytes, key: str) -> None:
 )
 def test_test_files_are_named_as_bases_own_pytest_names_them(files: dict[bytes, bytes], patterns: tuple[str, ...]) -> None:
     assert policy(files=SEALED | files).oracle.test_patterns == patterns
+
+
+def test_folders_that_pytest_does_not_enter_are_read() -> None:
+    """``norecursedirs`` is read from base's own pytest configuration."""
+    files = {b"pyproject.toml": b"[tool.pytest.ini_options]\nnorecursedirs = 'docs tests/typing'\n"}
+    assert policy(files=SEALED | files).oracle.not_collected == ("docs", "tests/typing")
+    assert policy(files=SEALED).oracle.not_collected == ()
