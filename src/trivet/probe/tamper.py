@@ -7,6 +7,7 @@ library and left it so, or sealed tests are not what their source says. Everythi
 addresses, so that signs which base's own run shows too can be told apart from new ones.
 """
 
+import gc
 import importlib
 import os
 import re
@@ -221,6 +222,16 @@ class Guard:
 
 def before(job, emit):
     """Take the map; call it before any code of the scoring tree is loaded. The state's ``guard`` is a plugin for the run."""
+    collecting = gc.isenabled()
+    gc.disable()  # the map is made of some ten thousand small tuples, for which the collector would stop again and again
+    try:
+        return _before(job, emit)
+    finally:
+        if collecting:
+            gc.enable()
+
+
+def _before(job, emit):
     state = State(job, emit)
     state.tests = tamper_tests.Tests(state)
     for name in sorted(sys.modules):

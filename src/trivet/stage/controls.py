@@ -357,11 +357,13 @@ def settle(results: Iterable[ControlResult], originals: RunRecord) -> tuple[Cont
 
 def _outcomes(record: RunRecord, batch: tuple[Planned, ...]) -> list[ControlResult]:
     results = {result.id: result for result in record.results}
-    altered = {(note.get("file"), note.get("line")): str(note.get("altered", "")) for note in _notes(record)}
+    altered: dict[object, str] = {}
+    for note in _notes(record):
+        altered[note.get("file"), note.get("line")] = altered[note.get("id")] = str(note.get("altered", ""))
     rows = []
     for one in batch:
         outcome, detail = _outcome(results.get(one.id), one, record)
-        text = altered.get((one.file, one.line), "") or one.text
+        text = altered.get(one.id, "") or altered.get((one.file, one.line), "") or one.text
         rows.append(ControlResult(id=one.id, kind=one.kind, line=one.line, altered=text, outcome=outcome, detail=detail))
     return rows
 
