@@ -17,7 +17,7 @@ from typing import Literal
 from trivet.errors import SandboxError
 from trivet.stage import wall_landlock
 from trivet.stage.wall import Wall, choose, faketime_preload
-from trivet.stage.wall_bombs import BOMBS, TREE_MEMORY, explode
+from trivet.stage.wall_bombs import BOMBS, explode
 from trivet.stage.wall_limits import group_version
 from trivet.stage.wall_probes import attempt_names, escapes, ground
 
@@ -27,7 +27,6 @@ BACK_ENDS: tuple[BackEnd, BackEnd] = ("kernel", "bubblewrap")
 _GIT_NEEDED = (2, 38)
 
 REMEDIES = {
-    "memory-of-tree": "run as root, or delegate a memory cgroup (systemd-run --user --scope -p Delegate=yes)",
     "many-files": "run as root or allow user namespaces, so that the scratch folder can be a bounded tmpfs",
 }
 _REMEDY = "this should be held: please report it with the output of `trivet doctor --json`"
@@ -84,7 +83,7 @@ def diagnose(*, back_ends: Iterable[BackEnd] = BACK_ENDS, bombs: bool = True, mo
 
 
 def _try(name: BackEnd, *, bombs: bool) -> list[Check]:
-    wanted = (*BOMBS, TREE_MEMORY) if bombs else ()
+    wanted = BOMBS if bombs else ()
     try:
         wall = choose(name)
     except SandboxError as error:
@@ -126,8 +125,8 @@ def _host() -> Iterable[Check]:
         group="host",
         name="memory cgroup",
         state="held" if group else "unavailable",
-        detail=f"version {group}: the memory of a whole run is bounded" if group else "only the memory of each process is bounded",
-        remedy="" if group else REMEDIES["memory-of-tree"],
+        detail=f"version {group}: the memory of a whole run is bounded" if group else "memory of a run is counted by the supervisor",
+        remedy="" if group else "run as root, or delegate a memory cgroup (systemd-run --user --scope -p Delegate=yes)",
     )
     library = faketime_preload()
     yield Check(

@@ -12,8 +12,7 @@ import traceback
 import pytest
 
 import walls
-from trivet.stage.wall_bombs import BOMBS, TREE_MEMORY, explode
-from trivet.stage.wall_limits import group_version
+from trivet.stage.wall_bombs import BOMBS, explode
 from trivet.stage.wall_probes import Attempt, attempt_names, escapes, ground, unwalled
 
 pytestmark = pytest.mark.kernel
@@ -125,9 +124,8 @@ def test_bombs_are_contained(form):
     walls.require(form)
 
     def work() -> object:
-        bounded = (*BOMBS, TREE_MEMORY) if group_version() else BOMBS
         wall = walls.make(form)
         with ground(python=walls.interpreter(form)) as laid:
-            return [(row.name, row.detail) for row in (explode(wall, laid, bomb) for bomb in bounded) if row.state != "held"]
+            return [(row.name, row.detail) for row in (explode(wall, laid, bomb) for bomb in BOMBS) if row.state != "held"]
 
     assert walls.as_user_of(form, work) == []

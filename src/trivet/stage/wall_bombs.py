@@ -43,6 +43,7 @@ BOMBS = (
     Bomb("fork", breach=("", "processes"), most=30),
     Bomb("threads", breach=("", "processes"), most=30),
     Bomb("memory", breach=("", "memory")),
+    Bomb("memory-of-tree", limits=dataclasses.replace(_SMALL, memory_b=160 << 20), breach=("memory",), most=3),
     Bomb("descriptors", most=128),
     Bomb("one-file", breach=("", "scratch"), most=17),
     Bomb("many-files", breach=("", "scratch"), most=60),
@@ -51,9 +52,6 @@ BOMBS = (
     Bomb("regular-expression", wait_s=0.5),
 )
 """Each ends within seconds, whatever the wall does."""
-
-TREE_MEMORY = Bomb("memory-of-tree", limits=dataclasses.replace(_SMALL, memory_b=160 << 20), breach=("", "memory"), most=3)
-"""Memory of several processes that are each within bounds: held only where a cgroup counts them together."""
 
 
 def explode(wall: Wall, laid: Ground, bomb: Bomb) -> Attempt:

@@ -8,8 +8,8 @@ from __future__ import annotations
 
 import functools
 import os
+import secrets
 import shutil
-import uuid
 from pathlib import Path
 
 from trivet.errors import SandboxError
@@ -20,6 +20,7 @@ from trivet.stage.wall_limits import Limits, give, group_version, make_group, pr
 
 _PATH = "/usr/local/bin:/usr/bin:/bin"
 _SHM_B = 64 << 20
+_OF_BWRAP = 2  # its monitor and the first process of the namespace
 INSTALL = "install bubblewrap (Debian, Ubuntu: apt-get install bubblewrap; Fedora: dnf install bubblewrap)"
 ALLOW_SPACES = "allow user namespaces for bwrap (sysctl -w kernel.apparmor_restrict_unprivileged_userns=0, or an AppArmor profile)"
 
@@ -54,9 +55,8 @@ class BubblewrapWall:
                 "other processes: own pid namespace; no ptrace, nothing of the run survives",
                 "kernel: no namespaces, mounts, keys, bpf, perf, io_uring, userfaultfd, System V memory, terminal injection",
                 "limits: data memory, processes and threads, descriptors, file size, scratch, output",
-                f"memory of the whole run: cgroup v{group}" if group else "memory: rlimit of each process",
+                f"memory of the whole run: cgroup v{group}" if group else "memory of the whole run: counted by the supervisor",
             ),
-            lacks=() if group else ("memory of the whole run is not bounded, only that of each process",),
         )
 
     def start(
@@ -87,17 +87,18 @@ class BubblewrapWall:
             loader = {name: value for name, value in env.items() if name.startswith("LD_")}
             for name, value in loader.items():
                 command += ["--setenv", name, value]
+            group = make_group(limits, f"trivet-{secrets.token_hex(8)}")
             plan = Launch(
                 argv=[*command, "--", *self._become(uid), *argv],
                 env={name: value for name, value in env.items() if name not in loader},
                 cwd=Path("/"),
                 limits=limits,
                 spaces="none",
-                settle=functools.partial(_settle, limits, uid),
+                settle=functools.partial(_settle, limits, uid, grouped=group is not None),
                 pass_fds=(*pass_fds, code),
                 watched=tuple(map(str, reach.write)),
-                processes=limits.processes + 3,
-                group=make_group(limits, f"trivet-{uuid.uuid4().hex[:16]}"),
+                processes=limits.processes + _OF_BWRAP,
+                group=group,
                 shell_status=True,
             )
             return launch(plan)
@@ -145,8 +146,10 @@ def _binds(reach: Reach, limits: Limits) -> list[str]:
     return [word for _, words in rows for word in words]
 
 
-def _settle(limits: Limits, uid: int | None) -> None:
+def _settle(limits: Limits, uid: int | None, *, grouped: bool) -> None:
     """In the child, just before bwrap: the limits it and the run inherit."""
     prefer_to_be_killed()
-    # As an ordinary user the kernel counts all processes of that uid; the supervisor counts those of the run.
-    set_rlimits(limits, processes=limits.processes if uid is not None else limits.processes + 3 + tasks_of(os.getuid()))
+    processes = limits.processes + 1
+    if uid is None:  # the kernel counts all processes of that user; the supervisor counts those of the run
+        processes += _OF_BWRAP + tasks_of(os.getuid())
+    set_rlimits(limits, processes=processes, grouped=grouped)

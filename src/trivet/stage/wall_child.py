@@ -45,13 +45,14 @@ class Launch:
     ``spaces``: "root" (own pid and mount namespace, by privilege), "user" (the same by a user namespace), "none" (subreaper).
     ``mounts`` runs once in the supervisor inside its namespaces, at the same time as ``prepare`` in the child; ``settle`` runs in the
     child after both, just before exec.
-    ``watched``: folders whose size is checked while the run lives. ``processes``: polled bound where rlimits do not bind (0: not polled).
+    ``watched``: folders whose size is checked while the run lives. ``processes``: more processes and threads than this end the run.
     """
 
     argv: list[str]
     env: dict[str, str]
     cwd: Path
     limits: Limits
+    processes: int
     spaces: Spaces
     flags: int = 0
     settle: Callable[[], int | None]
@@ -59,7 +60,6 @@ class Launch:
     mounts: Callable[[], None] | None = None
     pass_fds: tuple[int, ...] = ()
     watched: tuple[str, ...] = ()
-    processes: int = 0
     group: Group | None = None
     deputy: tuple[str, ...] = ()
     """Folders in which the supervisor changes modes, owners and times for the run; ``settle`` gives back the listener."""

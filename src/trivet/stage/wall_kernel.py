@@ -93,6 +93,7 @@ class KernelWall:
             env=env,
             cwd=cwd,
             limits=limits,
+            processes=limits.processes,
             spaces=spaces,
             flags=native.CLONE_NEWNS | (native.CLONE_NEWNET if self.loopback else 0),
             mounts=None if spaces == "none" else run.mounts,
@@ -101,7 +102,7 @@ class KernelWall:
             pass_fds=pass_fds,
             watched=tuple(map(str, reach.write if spaces != "none" else (*reach.write, *reach.private))),
             deputy=tuple(map(str, (*reach.write, *reach.private))) if self.deputy else (),
-            group=make_group(limits, f"trivet-{secrets.token_hex(8)}"),
+            group=run.group,
         )
         return launch(plan)
 
@@ -113,6 +114,8 @@ class _Run:
         self.form, self.loopback, self.filter, self.deputy = wall.form, wall.loopback, wall.filter, wall.deputy
         self.reach, self.limits, self.uid = reach, limits, uid
         self.opened = _open_system()
+        self.group = make_group(limits, f"trivet-{secrets.token_hex(8)}")
+        self.grouped = self.group is not None
 
     def mounts(self) -> None:
         """In the supervisor, inside its namespaces: all read-only but the run's own folders; own /proc, /dev/shm, loopback."""
@@ -144,14 +147,14 @@ class _Run:
         self.ruleset.allow_open(opened[str(path)] for path in self.reach.read if str(path) in opened)
         self.ruleset.allow_read(path for path in self.reach.read if str(path) not in opened)
         self.ruleset.allow_devices(_WRITE_DEVICES)
-        processes = self.limits.processes
-        if self.uid is None and self.form.spaces != "user":
-            processes += tasks_of(os.getuid())
+        processes = self.limits.processes + 1  # one too many may start, so that it is seen
+        if self.uid is None:  # of the same user: the supervisor's own two processes, or all there are
+            processes += 2 if self.form.spaces == "user" else tasks_of(os.getuid())
         if self.uid is not None:
             drop_to(self.uid)
         else:
             native.keep_only_capability(None)
-        set_rlimits(self.limits, processes=processes)
+        set_rlimits(self.limits, processes=processes, grouped=self.grouped)
         native.prctl(native.PR_SET_NO_NEW_PRIVS, 1)
 
     def settle(self) -> int | None:
@@ -221,6 +224,7 @@ def _spaces_work(spaces: Spaces, *, private_proc: bool) -> bool:
         env={},
         cwd=Path("/"),
         limits=Limits(),
+        processes=64,
         spaces=spaces,
         flags=native.CLONE_NEWNS,
         settle=lambda: None,
@@ -246,7 +250,7 @@ def _facts(form: Form, *, loopback: bool) -> WallFacts:
     if group:
         holds.append(f"memory of the whole run: cgroup v{group}")
     else:
-        lacks.append("memory of the whole run is not bounded, only that of each process")
+        holds.append("memory of the whole run: counted by the supervisor")
     if form.root:
         holds.append("runs as an unused uid without capabilities but reading what Landlock grants")
     if form.spaces != "none":

@@ -20,10 +20,11 @@ from trivet.stage import wall_native as native
 from trivet.stage.wall_child import Launch
 from trivet.stage.wall_limits import tree_usage
 from trivet.stage.wall_notify import Deputy
-from trivet.stage.wall_sweep import count_tasks, descendants, is_stopped, kill_all
+from trivet.stage.wall_sweep import count_tasks, descendants, is_stopped, kill_all, uses_more_memory
 
 _TICK_S = 0.1
 _STOPPED_S = 2.0
+_SHARE = 20  # looking takes at most a twentieth of the time
 _CHUNK = 65536
 _SHELL_SIGNAL = 128
 _IGNORED_HERE = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP, signal.SIGPIPE, signal.SIGXFSZ)
@@ -195,20 +196,27 @@ class _Supervisor:
                 self.result = os.waitstatus_to_exitcode(status)
 
     def check(self) -> None:
-        """Look for what rlimits do not bind: scratch in sum, a stopped run, processes where the kernel does not count."""
+        """Look for what the kernel does not end by itself: scratch and memory in sum, too many processes, a stopped run."""
         now = time.monotonic()
-        if self.plan.watched and now >= self.next_walk:
-            if tree_usage(self.plan.watched, most=self.plan.limits.scratch_b) > self.plan.limits.scratch_b:
-                self.breach = "scratch"
-            self.next_walk = now + 5 * (time.monotonic() - now)
-        if self.plan.processes and count_tasks(descendants()) > self.plan.processes:
-            self.breach = "processes"
-        if is_stopped(self.main, below=2 if self.plan.shell_status else 0):
+        plan = self.plan
+        if is_stopped(self.main, below=2 if plan.shell_status else 0):
             self.stopped_since = self.stopped_since or now
             if now - self.stopped_since > _STOPPED_S:
                 self.breach = "stopped"
         else:
             self.stopped_since = None
+        if plan.group is not None:
+            self.breach = self.breach or plan.group.breach()
+        if now < self.next_walk:
+            return
+        if plan.watched and tree_usage(plan.watched, most=plan.limits.scratch_b) > plan.limits.scratch_b:
+            self.breach = "scratch"
+        living = descendants()
+        if count_tasks(living) > plan.processes:
+            self.breach = "processes"
+        elif plan.group is None and uses_more_memory(living, plan.limits.memory_b):
+            self.breach = "memory"
+        self.next_walk = now + _SHARE * (time.monotonic() - now)
 
     def end(self) -> None:
         """End everything the run started, reap it, and take the last of its output."""

@@ -15,6 +15,7 @@ from typing import NoReturn
 from trivet.stage import wall_native as native
 
 _SWEEP_S = 8.0
+_PAGE_B = os.sysconf("SC_PAGE_SIZE")
 
 
 def _processes() -> dict[int, tuple[int, bytes]]:
@@ -69,6 +70,23 @@ def count_tasks(pids: list[int]) -> int:
         with contextlib.suppress(OSError):
             count += len(os.listdir(f"/proc/{pid}/task"))  # noqa: PTH208 - counted, not used
     return count
+
+
+def uses_more_memory(pids: list[int], most: int) -> bool:
+    """Whether the processes hold more than ``most`` bytes of memory of their own together; what they share is counted once."""
+    total = 0
+    for pid in pids:
+        with contextlib.suppress(OSError, ValueError, IndexError):
+            with open(f"/proc/{pid}/statm", "rb") as file:  # noqa: PTH123 - no pathlib in the supervisor's loop
+                fields = file.read().split()
+            total += (int(fields[1]) - int(fields[2])) * _PAGE_B
+    if total <= most:
+        return False
+    total = 0
+    for pid in pids:  # slower and exact: pages shared after a fork are divided by those who share them
+        with contextlib.suppress(OSError, ValueError, IndexError), open(f"/proc/{pid}/smaps_rollup", "rb") as file:  # noqa: PTH123
+            total += sum(int(line.split()[1]) for line in file if line.startswith(b"Pss_Anon:")) * 1024
+    return total > most
 
 
 def kill_all(reap: Callable[[], None], *, namespace: bool) -> None:
