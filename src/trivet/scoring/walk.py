@@ -16,6 +16,7 @@ from trivet.model import Calibration, LeaseMatch, RunRecord, ScoreEvidence
 from trivet.scoring import apart, harder
 from trivet.scoring.control import Controls
 from trivet.scoring.scene import Scene
+from trivet.stage import copies
 from trivet.stage.cache import Cache, build_digest, key_of
 from trivet.stage.calibrate import calibrate
 from trivet.stage.parted import PartedRunner
@@ -93,13 +94,14 @@ class _Walk:
         self.secret = secret
         self.say = request.progress
         self.split_files: frozenset[str] = frozenset()
+        self.writable = False
         own_clock = "time_machine==" in environment_of(request.python)["distributions"]
         self.preload = None if own_clock or self.policy.clock == "real" else faketime_preload()
         self.controls = Controls(scene.texts, self.policy.controls, secret, request.cache, calibration_key, request.progress)
 
     def runner(self, stand: Stand) -> PartedRunner:
         return PartedRunner(
-            stand=stand,
+            stand=replace(stand, writable=self.writable),
             policy=self.policy,
             wall=self.request.wall,
             python=self.request.python,
@@ -116,7 +118,7 @@ class _Walk:
         early: Future[RunRecord] | None = None
         if calibration is None:
             with ThreadPoolExecutor(max_workers=workers()) as pool:
-                first = pool.submit(calibrate, base, self.scene.tests)
+                first = pool.submit(self._calibrate, base)
                 if self.policy.isolation == "shared" and not self.policy.override and not same:
                     self.say("calibrating on base and running the sealed tests on the scoring tree")
                     early = pool.submit(head.run, head.job(self.scene.tests))
@@ -124,6 +126,9 @@ class _Walk:
                     self.say("calibrating on base")
                 calibration = first.result()
             self.request.cache.put("calibration", self.key, calibration)
+        if copies.is_writable(calibration):
+            self.writable = True
+            base, early = self.runner(self.scene.base()), None
         if early is not None:
             runs: tuple[RunRecord, ...] = (early.result(),)
         else:
@@ -136,6 +141,17 @@ class _Walk:
         if score_leg.is_red(found):
             return replace(found, reruns=self._again(head, found))
         return self._harder(head, found)
+
+    def _calibrate(self, base: PartedRunner) -> Calibration:
+        """Run base; where its own tests are refused a write, once more with a writable copy, which is kept to if it helps."""
+        found = calibrate(base, self.scene.tests)
+        if not copies.wants_to_write(found):
+            return found
+        self.say("base's own tests write next to themselves: trying a writable copy")
+        other = calibrate(replace(base, stand=replace(base.stand, writable=True)), self.scene.tests)
+        if copies.reds(other) >= copies.reds(found):
+            return found
+        return replace(other, environment=(*other.environment, copies.WRITABLE))
 
     def _apart(self, base: PartedRunner, calibration: Calibration) -> Calibration:
         """Find out on base which files run split, and keep to it from here on."""

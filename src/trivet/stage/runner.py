@@ -10,14 +10,14 @@ import shutil
 import signal
 import time
 from collections.abc import Iterable
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
 from pathlib import Path
 
 from trivet.errors import ProbeError
 from trivet.model import Isolation, RunEnd, RunRecord, ScorePolicy
 from trivet.probe import wire
-from trivet.stage import split
+from trivet.stage import copies, split
 from trivet.stage.records import Fold, ProtocolError
 from trivet.stage.wall import Child, Limits, Reach, Wall, interpreter_reach
 
@@ -70,6 +70,8 @@ class Stand:
     own_runner: tuple[str, ...] = ()
     sealed: tuple[str, ...] = ()
     visible: tuple[str, ...] = ()
+    writable: bool = False
+    """Each shared run gets a copy that it may write to (see ``stage.copies``)."""
 
 
 def clock_of(policy: ScorePolicy) -> float | None:
@@ -134,9 +136,21 @@ class Runner:
         try:
             if job.isolation == "split" and job.subject_fd < 0:
                 return self._run_split(job, folder, variation)
+            if self.stand.writable and job.isolation == "shared":
+                return self._run_in_copy(job, folder, variation, pass_fds)
             return self._run(job, folder, variation, pass_fds)
         finally:
             shutil.rmtree(folder, ignore_errors=True)
+
+    def _run_in_copy(self, job: wire.Job, folder: Path, variation: Variation, pass_fds: tuple[int, ...]) -> RunRecord:
+        """Run a job on a copy that is thrown away."""
+        copy = folder.with_name(folder.name + "-tree")
+        try:
+            copies.copy_tree(self.stand.root, copy)
+            record = self._run(copies.moved(job, self.stand.root, copy), folder, variation, pass_fds)
+            return replace(record, signs=(*record.signs, *copies.changed(self.stand.root, copy)))
+        finally:
+            shutil.rmtree(copy, ignore_errors=True)
 
     def _run_split(self, job: wire.Job, folder: Path, variation: Variation) -> RunRecord:
         """Run a job with the source in a process of its own."""
@@ -196,7 +210,7 @@ class Runner:
             child = self._start(argv, job, folder, variation, (job_fd, writer, *pass_fds))
             os.close(writer)
             writer = -1
-            fold = Fold(job.nonce, str(self.stand.root))
+            fold = Fold(job.nonce, job.root)
             try:
                 end = _Watchman(child, reader, fold, job, self.policy.timeout_s).watch()
             finally:
@@ -212,12 +226,14 @@ class Runner:
                     os.close(fd)
 
     def _start(self, argv: list[str], job: wire.Job, folder: Path, variation: Variation, fds: tuple[int, ...]) -> Child:
-        reach = Reach(read=(self.stand.root, PROBE, *interpreter_reach(self.python)), private=(folder,))
+        root = Path(job.root)
+        own = () if root == self.stand.root else (root,)
+        reach = Reach(read=(root, PROBE, *interpreter_reach(self.python)), write=own, private=(folder,))
         environment = self.environment(folder, job, variation)
         preload = self.preload if job.clock_from == "preload" else None
         try:
             return self.wall.start(
-                argv, cwd=self.stand.root, env=environment, reach=reach, limits=self.limits(), pass_fds=fds, preload=preload
+                argv, cwd=root, env=environment, reach=reach, limits=self.limits(), pass_fds=fds, preload=preload
             )
         except OSError as error:
             message = f"{self.python} cannot be started: {error.strerror}"
