@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import shutil
 import signal
-import tempfile
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
@@ -14,6 +12,7 @@ from pathlib import Path
 from trivet.git import Repository
 from trivet.legs.admission import Candidate, Trials, Varied
 from trivet.model import Calibrated, Calibration, Commit, LeaseMatch, Policy, RunRecord, ScoreEvidence
+from trivet.room import Room
 from trivet.scoring import Request, Scene, harder
 from trivet.scoring.walk import workers
 from trivet.stage import control_runs
@@ -111,7 +110,8 @@ def run_trials(repository: Repository, trial: Trial, policy: Policy, zones: Zone
 def _scene(repository: Repository, trial: Trial, policy: Policy, zones: Zones, means: Means) -> Iterator[tuple[Scene, Request]]:
     python = find_python(policy.score, repo=means.repo, asked=means.python)
     wall = choose(policy.score.wall, network=policy.score.network, allow_none=True)
-    folder = Path(tempfile.mkdtemp(prefix="trivet-"))
+    room = Room("trivet-")
+    folder = room.path
     scene = None
     try:
         folder.chmod(0o711)
@@ -126,7 +126,7 @@ def _scene(repository: Repository, trial: Trial, policy: Policy, zones: Zones, m
         try:
             if scene is not None:
                 scene.close()
-            shutil.rmtree(folder, ignore_errors=True)
+            room.close()
         finally:
             signal.signal(signal.SIGTERM, before)
 

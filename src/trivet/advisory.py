@@ -7,8 +7,6 @@ property adds nothing to it. What changes its outcome over reruns is dropped.
 from __future__ import annotations
 
 import ast
-import shutil
-import tempfile
 import time
 from collections.abc import Callable, Iterator, Mapping
 from concurrent.futures import ThreadPoolExecutor
@@ -21,6 +19,7 @@ from trivet.advisory_junit import read_junit
 from trivet.errors import TrivetError
 from trivet.git import CommitTree, Repository, open_repository
 from trivet.model import AdvisoryReport, Commit, Entry, Policy, RunRecord, text_of
+from trivet.room import Room
 from trivet.scoring import Request, Scene
 from trivet.sealed.manifest import read_seal
 from trivet.sealed.policy import read_policy
@@ -104,12 +103,9 @@ def run(repository: Repository, base: Commit, head: Commit, policy: Policy, zone
 
 @contextmanager
 def _folder() -> Iterator[Path]:
-    folder = Path(tempfile.mkdtemp(prefix="trivet-advisory-"))
-    try:
+    with Room("trivet-advisory-") as folder:
         folder.chmod(0o711)
         yield folder
-    finally:
-        shutil.rmtree(folder, ignore_errors=True)
 
 
 def _proposed(repository: Repository, head: Commit, policy: Policy, zones: Zones) -> tuple[Entry, ...]:

@@ -6,9 +6,7 @@ half of flake-lease; an oracle change goes to admission; a patch is laid over ba
 
 from __future__ import annotations
 
-import shutil
 import signal
-import tempfile
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import asdict, dataclass, replace
@@ -22,6 +20,7 @@ from trivet.legs import oracle as oracle_leg
 from trivet.legs import score as score_leg
 from trivet.legs.join import join
 from trivet.model import LEGS, ChangeFacts, Commit, Decision, LeaseMatch, Ledger, LegName, Policy, ScoreEvidence, Seal, SkipSite, Verdict
+from trivet.room import Room
 from trivet.scoring import Request, Scene, gather
 from trivet.sealed.changes import read_changes
 from trivet.sealed.ledger import read_ledger
@@ -170,7 +169,8 @@ def scene_of(repository: Repository, request: GateRequest, situation: Situation)
     overlay = plan_overlay(repository, situation.base, situation.head, situation.zones)
     python = find_python(policy.score, repo=request.repo, asked=request.python)
     wall = choose(policy.score.wall, network=policy.score.network, allow_none=True)
-    folder = Path(tempfile.mkdtemp(prefix="trivet-"))
+    room = Room("trivet-")
+    folder = room.path
     scene = None
     try:
         folder.chmod(0o711)
@@ -193,7 +193,7 @@ def scene_of(repository: Repository, request: GateRequest, situation: Situation)
         try:
             if scene is not None:
                 scene.close()
-            shutil.rmtree(folder, ignore_errors=True)
+            room.close()
         finally:
             signal.signal(signal.SIGTERM, before)
 

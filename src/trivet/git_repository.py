@@ -8,7 +8,6 @@ attributes and hooks have no say, and nothing is ever written to the user's repo
 from __future__ import annotations
 
 import re
-import shutil
 import subprocess
 import tempfile
 from collections.abc import Iterable, Iterator, Mapping
@@ -21,6 +20,7 @@ from trivet.errors import GitError, UsageError
 from trivet.git_home import Home, find_home, git_environment, git_program, make_shadow, object_format_of, refuse_tricks
 from trivet.git_objects import FOLDER, Item, Reader, format_tree, hash_of, parse_tree, write_loose
 from trivet.model import Commit, Entry, RawChange
+from trivet.room import Room
 
 _TIMEOUT_S = 300.0
 _CHAIN = 256
@@ -45,7 +45,7 @@ class Repository:
         self._diffs: dict[tuple[str, str], tuple[RawChange, ...]] = {}
         self._bases: dict[tuple[str, str], tuple[str, ...]] = {}
         self._levels: dict[str, tuple[Item, ...]] = {}
-        self._scratch: Path | None = None
+        self._scratch: Room | None = None
         self._written: Reader | None = None
 
     def __enter__(self) -> Self:
@@ -60,18 +60,18 @@ class Repository:
         if self._written is not None:
             self._written.close()
         if self._scratch is not None:
-            shutil.rmtree(self._scratch, ignore_errors=True)
+            self._scratch.close()
 
     @property
     def _shadow(self) -> Path:
         """The empty bare repository for what is merged and written; made when it is needed first."""
         if self._scratch is None:
             try:
-                self._scratch = Path(tempfile.mkdtemp(prefix="trivet-git-"))
-                make_shadow(self.home, self._scratch, self._format)
+                self._scratch = Room("trivet-git-")
+                make_shadow(self.home, self._scratch.path, self._format)
             except OSError as error:
                 raise GitError(f"no temporary folder could be written: {error.strerror}", where=tempfile.gettempdir()) from error
-        return self._scratch / "shadow.git"
+        return self._scratch.path / "shadow.git"
 
     @property
     def empty_blob(self) -> str:

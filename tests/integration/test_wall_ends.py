@@ -14,12 +14,12 @@ import pytest
 
 import walls
 from trivet.errors import SandboxError
+from trivet.room import Room
 from trivet.stage import wall_kernel, wall_landlock, wall_seccomp
 from trivet.stage import wall_native as native
 from trivet.stage.wall import Limits, Reach, choose, interpreter_reach
 from trivet.stage.wall_bubblewrap import BubblewrapWall
 from trivet.stage.wall_kernel import KernelWall
-from trivet.stage.wall_sweep import Room
 
 pytestmark = pytest.mark.kernel
 SOURCE = Path(__file__).parents[2] / "src"
@@ -31,7 +31,7 @@ from pathlib import Path
 sys.path[:0] = [{source!r}, {tests!r}]
 import walls
 from trivet.stage.wall import Limits, Reach, interpreter_reach
-from trivet.stage.wall_sweep import Room
+from trivet.room import Room
 python = Path(sys.executable)
 code = '''
 import os, signal, sys, time
@@ -92,22 +92,7 @@ def test_a_killed_gate_leaves_nothing(form, number, tmp_path):
         time.sleep(0.02)
     assert living(nonce) == []
     assert not room.exists()
-    assert not any(Path("/sys/fs/cgroup/memory").glob("trivet-*/cgroup.procs")) or not walls.ROOT or _groups_are_of_others()
-
-
-def _groups_are_of_others() -> bool:
-    """Groups of runs of other tests at the same time may exist; none may be empty for long."""
-    deadline = time.monotonic() + 5
-    while time.monotonic() < deadline:
-        empty = (
-            [path for path in Path("/sys/fs/cgroup/memory").glob("trivet-*") if not (path / "cgroup.procs").read_text()]
-            if walls.ROOT
-            else []
-        )
-        if not empty:
-            return True
-        time.sleep(0.05)
-    return False
+    assert list(Path("/sys/fs/cgroup").glob(f"**/trivet-{gate.pid}-*")) == []
 
 
 def test_a_room_is_removed_when_it_is_left(tmp_path):

@@ -5,13 +5,13 @@ from __future__ import annotations
 import os
 import shutil
 import sys
-import tempfile
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 
 from trivet.leasing.desk import Desk
 from trivet.model import RunRecord, TestResult, text_of
+from trivet.room import Room
 from trivet.scoring.scene import below, top_level
 from trivet.stage.calibrate import check_startable
 from trivet.stage.runner import RUNNER_NEEDS, Runner, Stand
@@ -74,8 +74,8 @@ def open_lab(desk: Desk, python: str | None, say: Callable[[str], None]) -> Iter
     policy = desk.policy.score
     interpreter = Path(os.path.normpath(desk.tree.root / (python or policy.python or sys.executable)))
     wall = choose(policy.wall, network=policy.network, allow_none=policy.wall == "none")
-    with tempfile.TemporaryDirectory(prefix="trivet-lease-", ignore_cleanup_errors=True) as name:
-        folder = Path(name).resolve()
+    with Room("trivet-lease-") as made:
+        folder = made.resolve()
         root, scratch = folder / "tree", folder / "scratch"
         root.mkdir()
         scratch.mkdir()

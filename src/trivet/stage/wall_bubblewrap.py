@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import functools
 import os
-import secrets
 import shutil
 from pathlib import Path
 
@@ -87,7 +86,7 @@ class BubblewrapWall:
             loader = {name: value for name, value in env.items() if name.startswith("LD_")}
             for name, value in loader.items():
                 command += ["--setenv", name, value]
-            group = make_group(limits, f"trivet-{secrets.token_hex(8)}")
+            group = make_group(limits)
             plan = Launch(
                 argv=[*command, "--", *self._become(uid), *argv],
                 env={name: value for name, value in env.items() if name not in loader},

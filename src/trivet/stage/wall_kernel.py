@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import functools
 import os
-import secrets
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -114,7 +113,7 @@ class _Run:
         self.form, self.loopback, self.filter, self.deputy = wall.form, wall.loopback, wall.filter, wall.deputy
         self.reach, self.limits, self.uid = reach, limits, uid
         self.opened = _open_system()
-        self.group = make_group(limits, f"trivet-{secrets.token_hex(8)}")
+        self.group = make_group(limits)
         self.grouped = self.group is not None
 
     def mounts(self) -> None:

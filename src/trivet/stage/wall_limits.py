@@ -6,6 +6,7 @@ import contextlib
 import functools
 import os
 import resource
+import time
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -15,6 +16,7 @@ _SPARE_UIDS = 1_879_048_192
 _SPARE_COUNT = 1 << 22
 _CGROUPS = Path("/sys/fs/cgroup")
 _TREE_ENTRIES = 200_000
+_STALE_S = 60
 
 
 @dataclass(frozen=True)
@@ -175,9 +177,10 @@ class Group:
             os.close(fd)
 
 
-def make_group(limits: Limits, name: str) -> Group | None:
+def make_group(limits: Limits) -> Group | None:
     """Make a cgroup for one run, or None where none can be had (no privilege, nothing delegated)."""
     found = _group_parent(os.geteuid())
+    name = f"trivet-{os.getpid()}-{os.urandom(6).hex()}"
     if found is None:
         return None
     version, path = found
@@ -208,6 +211,22 @@ def group_version() -> int:
 
 @functools.lru_cache(maxsize=4)
 def _group_parent(_user: int) -> tuple[int, Path] | None:
+    found = _find_group_parent()
+    if found is not None:
+        _remove_stale_groups(found[1])
+    return found
+
+
+def _remove_stale_groups(parent: Path) -> None:
+    """Remove what is left of runs whose supervisor was killed with its whole namespace; groups in use refuse to go."""
+    newest = time.time_ns() - _STALE_S * 10**9
+    for folder in parent.glob("trivet-*"):
+        with contextlib.suppress(OSError):
+            if folder.stat().st_mtime_ns < newest:
+                folder.rmdir()
+
+
+def _find_group_parent() -> tuple[int, Path] | None:
     memory = _CGROUPS / "memory"
     if (memory / "memory.limit_in_bytes").exists():
         return (1, memory) if os.access(memory, os.W_OK) else None
