@@ -18,6 +18,7 @@ from trivet.stage import wall_native as native
 from trivet.stage import wall_notify as notify
 from trivet.stage import wall_seccomp as seccomp
 from trivet.stage.wall_child import Child, Launch, Reach, Spaces, launch
+from trivet.stage.wall_expose import expose, open_to_others
 from trivet.stage.wall_limits import Limits, drop_to, give, group_version, make_group, prefer_to_be_killed, set_rlimits, spare_uid, tasks_of
 from trivet.stage.wall_reach import SYSTEM
 
@@ -112,6 +113,7 @@ class _Run:
     def __init__(self, wall: KernelWall, reach: Reach, limits: Limits, uid: int | None) -> None:
         self.form, self.loopback, self.filter, self.deputy = wall.form, wall.loopback, wall.filter, wall.deputy
         self.reach, self.limits, self.uid = reach, limits, uid
+        self.plain = uid is not None and self.form.spaces == "root" and all(map(open_to_others, _unshared(reach.read)))
         self.opened = _open_system()
         self.group = make_group(limits)
         self.grouped = self.group is not None
@@ -120,6 +122,8 @@ class _Run:
         """In the supervisor, inside its namespaces: all read-only but the run's own folders; own /proc, /dev/shm, loopback."""
         native.mount("none", "/", None, native.MS_REC | native.MS_PRIVATE)
         owner = f",uid={self.uid},gid={self.uid}" if self.uid is not None else ""
+        if self.plain:
+            expose((*self.reach.read, *self.reach.write, *self.reach.private))
         shared = [str(path) for path in self.reach.write]
         for path in shared:
             native.mount(path, path, None, native.MS_BIND)
@@ -144,7 +148,9 @@ class _Run:
         self.ruleset = landlock.Ruleset(self.form.abi, tcp=not self.loopback)
         opened = self.opened
         self.ruleset.allow_open(opened[str(path)] for path in self.reach.read if str(path) in opened)
-        self.ruleset.allow_read(path for path in self.reach.read if str(path) not in opened)
+        self.late = [path for path in self.reach.read if str(path) not in opened]
+        if not self.plain:  # otherwise the mounts may hide a path just now
+            self.ruleset.allow_read(self.late)
         self.ruleset.allow_devices(_WRITE_DEVICES)
         processes = self.limits.processes + 1  # one too many may start, so that it is seen
         if self.uid is None:  # of the same user: the supervisor's own two processes, or all there are
@@ -166,9 +172,17 @@ class _Run:
             ruleset.allow_read(["/proc"])
         else:
             ruleset.allow_read((*(f"/proc/{name}" for name in _PROC_FILES), "/proc/self"))
+        if self.plain:
+            ruleset.allow_read(self.late)
+            native.keep_only_capability(None)
         ruleset.enforce()
         listener = self.filter.load(listen=self.deputy)
         return listener if self.deputy else None
+
+
+def _unshared(paths: tuple[Path, ...]) -> list[Path]:
+    """Installations and environments that are not the system's: only they may hold what others cannot read."""
+    return [path for path in paths if str(path) not in SYSTEM and ((path / "pyvenv.cfg").exists() or any(path.glob("lib/python3*")))]
 
 
 @functools.cache

@@ -1,0 +1,78 @@
+"""A run without any capability although what it needs lies below a folder that is closed to others (``/root``, a home folder).
+
+In the mount namespace of the run such a folder is covered by an empty one that shows nothing but the needed paths. Then permission bits
+mean to the run what they mean to any user: honest tests of refused access hold.
+"""
+
+from __future__ import annotations
+
+import functools
+import os
+import stat
+from collections.abc import Iterable, Iterator
+from pathlib import Path
+
+from trivet.stage import wall_native as native
+
+_OTHERS_PASS = 0o001
+_OTHERS_READ = 0o004
+_MOST = 60_000
+
+
+def closed_folders(paths: Iterable[Path]) -> dict[Path, list[Path]]:
+    """The topmost folders above the paths that others may not pass through, each with the topmost paths that are needed below it."""
+    found: dict[Path, list[Path]] = {}
+    for path in dict.fromkeys(paths):
+        closed = next((parent for parent in reversed(path.parents) if _exists(parent) and not parent.stat().st_mode & _OTHERS_PASS), None)
+        if closed is not None:
+            found.setdefault(closed, []).append(path)
+    return {closed: [path for path in needed if not any(parent in needed for parent in path.parents)] for closed, needed in found.items()}
+
+
+def expose(paths: Iterable[Path]) -> None:
+    """Cover closed folders so that only the needed paths are seen in them; runs in the supervisor, in a mount namespace of its own.
+
+    Raises:
+        OSError: a mount was refused.
+    """
+    for closed, needed in closed_folders(paths).items():
+        held = [(path, os.open(path, os.O_PATH | os.O_NOFOLLOW | os.O_CLOEXEC)) for path in needed if os.path.lexists(path)]
+        native.mount("tmpfs", str(closed), "tmpfs", native.MS_NOSUID | native.MS_NODEV, "size=1m,nr_inodes=4k,mode=0755")
+        for path, fd in held:
+            _show(path, fd)
+            os.close(fd)
+
+
+def _show(path: Path, fd: int) -> None:
+    path.parent.mkdir(parents=True, exist_ok=True)
+    mode = os.fstat(fd).st_mode
+    if stat.S_ISLNK(mode):
+        path.symlink_to(os.readlink("", dir_fd=fd))
+        return
+    if stat.S_ISDIR(mode):
+        path.mkdir()
+    else:
+        path.touch(0o644)
+    native.mount(f"/proc/self/fd/{fd}", str(path), None, native.MS_BIND | native.MS_REC)
+
+
+@functools.lru_cache(maxsize=32)
+def open_to_others(path: Path) -> bool:
+    """Whether others may read all that lies below a path, as far as this can be found out quickly; once for the life of this process."""
+    for count, mode in enumerate(_modes(path)):
+        if count > _MOST or not mode & _OTHERS_READ or (stat.S_ISDIR(mode) and not mode & _OTHERS_PASS):
+            return False
+    return True
+
+
+def _modes(path: Path) -> Iterator[int]:
+    yield path.stat().st_mode
+    for folder, _, _ in os.walk(path):
+        with os.scandir(folder) as rows:
+            for row in rows:
+                if not row.is_symlink():
+                    yield row.stat(follow_symlinks=False).st_mode
+
+
+def _exists(path: Path) -> bool:
+    return path.is_dir()
