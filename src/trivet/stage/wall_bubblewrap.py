@@ -15,7 +15,7 @@ from trivet.errors import SandboxError
 from trivet.model import WallFacts
 from trivet.stage import wall_seccomp as seccomp
 from trivet.stage.wall_child import Child, Launch, Reach, launch
-from trivet.stage.wall_limits import Limits, give, group_version, make_group, prefer_to_be_killed, set_rlimits, spare_uid, tasks_of
+from trivet.stage.wall_limits import Limits, give, group_version, make_group, prefer_to_be_killed, rlimits, set_rlimits, spare_uid, tasks_of
 
 _PATH = "/usr/local/bin:/usr/bin:/bin"
 _SHM_B = 64 << 20
@@ -93,7 +93,7 @@ class BubblewrapWall:
                 cwd=Path("/"),
                 limits=limits,
                 spaces="none",
-                settle=functools.partial(_settle, limits, uid, grouped=group is not None),
+                settle=functools.partial(_settle, rlimits(limits, processes=_processes(limits, uid), grouped=group is not None)),
                 pass_fds=(*pass_fds, code),
                 watched=tuple(map(str, reach.write)),
                 processes=limits.processes + _OF_BWRAP,
@@ -145,10 +145,12 @@ def _binds(reach: Reach, limits: Limits) -> list[str]:
     return [word for _, words in rows for word in words]
 
 
-def _settle(limits: Limits, uid: int | None, *, grouped: bool) -> None:
+def _processes(limits: Limits, uid: int | None) -> int:
+    """RLIMIT_NPROC: one too many may start, so that it is seen; of an ordinary user the kernel counts all processes there are."""
+    return limits.processes + 1 + (0 if uid is not None else _OF_BWRAP + tasks_of(os.getuid()))
+
+
+def _settle(rows: tuple[tuple[int, int], ...]) -> None:
     """In the child, just before bwrap: the limits it and the run inherit."""
     prefer_to_be_killed()
-    processes = limits.processes + 1
-    if uid is None:  # the kernel counts all processes of that user; the supervisor counts those of the run
-        processes += _OF_BWRAP + tasks_of(os.getuid())
-    set_rlimits(limits, processes=processes, grouped=grouped)
+    set_rlimits(rows)

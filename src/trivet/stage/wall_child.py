@@ -43,8 +43,8 @@ class Launch:
     """All that the supervisor and the child need, laid out before the fork.
 
     ``spaces``: "root" (own pid and mount namespace, by privilege), "user" (the same by a user namespace), "none" (subreaper).
-    ``mounts`` runs once in the supervisor inside its namespaces, at the same time as ``prepare`` in the child; ``settle`` runs in the
-    child after both, just before exec.
+    ``mounts`` runs once in the supervisor inside its namespaces; ``settle`` runs in the child, just before exec. What a forked interpreter
+    does costs more than in the gate (its pages are copied at first touch), so both do the least they can.
     ``watched``: folders whose size is checked while the run lives. ``processes``: more processes and threads than this end the run.
     """
 
@@ -56,7 +56,6 @@ class Launch:
     spaces: Spaces
     flags: int = 0
     settle: Callable[[], int | None]
-    prepare: Callable[[], None] | None = None
     mounts: Callable[[], None] | None = None
     pass_fds: tuple[int, ...] = ()
     watched: tuple[str, ...] = ()

@@ -19,7 +19,19 @@ from trivet.stage import wall_notify as notify
 from trivet.stage import wall_seccomp as seccomp
 from trivet.stage.wall_child import Child, Launch, Reach, Spaces, launch
 from trivet.stage.wall_expose import expose, open_to_others
-from trivet.stage.wall_limits import Limits, drop_to, give, group_version, make_group, prefer_to_be_killed, set_rlimits, spare_uid, tasks_of
+from trivet.stage.wall_limits import (
+    Limits,
+    drop_to,
+    give,
+    group_version,
+    make_group,
+    prefer_to_be_killed,
+    rlimits,
+    set_rlimits,
+    spare_uid,
+    tasks_of,
+)
+from trivet.stage.wall_loopback import raise_loopback
 from trivet.stage.wall_reach import SYSTEM
 
 _WRITE_DEVICES = ("/dev/null", "/dev/zero", "/dev/full", "/dev/random", "/dev/urandom")
@@ -97,14 +109,16 @@ class KernelWall:
             spaces=spaces,
             flags=native.CLONE_NEWNS | (native.CLONE_NEWNET if self.loopback else 0),
             mounts=None if spaces == "none" else run.mounts,
-            prepare=run.prepare,
             settle=run.settle,
             pass_fds=pass_fds,
             watched=tuple(map(str, reach.write if spaces != "none" else (*reach.write, *reach.private))),
             deputy=tuple(map(str, (*reach.write, *reach.private))) if self.deputy else (),
             group=run.group,
         )
-        return launch(plan)
+        try:
+            return launch(plan)
+        finally:
+            run.ruleset.close()
 
 
 class _Run:
@@ -113,13 +127,27 @@ class _Run:
     def __init__(self, wall: KernelWall, reach: Reach, limits: Limits, uid: int | None) -> None:
         self.form, self.loopback, self.filter, self.deputy = wall.form, wall.loopback, wall.filter, wall.deputy
         self.reach, self.limits, self.uid = reach, limits, uid
-        self.plain = uid is not None and self.form.spaces == "root" and all(map(open_to_others, _unshared(reach.read)))
-        self.opened = _open_system()
+        self.plain = uid is not None and self.form.spaces == "root" and _open_to_others(reach.read)
+        opened = _open_system()
+        self.ruleset = landlock.Ruleset(self.form.abi, tcp=not self.loopback)
+        self.ruleset.allow_opened(opened[str(path)] for path in reach.read if str(path) in opened)
+        self.ruleset.allow_read(path for path in reach.read if str(path) not in opened)
+        self.ruleset.allow_devices(_WRITE_DEVICES)
+        if self.form.spaces == "none":
+            self.ruleset.allow_write((*reach.write, *reach.private))
+        if not self.form.private_proc:
+            self.ruleset.allow_read(f"/proc/{name}" for name in _PROC_FILES)
+        processes = limits.processes + 1  # one too many may start, so that it is seen
+        if uid is None:  # of the same user: the supervisor's own two processes, or all there are
+            processes += 2 if self.form.spaces == "user" else tasks_of(os.getuid())
         self.group = make_group(limits)
-        self.grouped = self.group is not None
+        self.rlimits = rlimits(limits, processes=processes, grouped=self.group is not None)
 
     def mounts(self) -> None:
-        """In the supervisor, inside its namespaces: all read-only but the run's own folders; own /proc, /dev/shm, loopback."""
+        """In the supervisor, inside its namespaces: all read-only but the run's own folders; own /proc, /dev/shm, loopback.
+
+        Rules name what is mounted, so those for the new mounts are made here.
+        """
         native.mount("none", "/", None, native.MS_REC | native.MS_PRIVATE)
         owner = f",uid={self.uid},gid={self.uid}" if self.uid is not None else ""
         if self.plain:
@@ -137,56 +165,36 @@ class _Run:
         native.mount("tmpfs", "/dev/shm", "tmpfs", flags, f"size={min(_SHM_B, size)},nr_inodes=10k,mode=1777{owner}")  # noqa: S108
         if self.form.private_proc:
             native.mount("proc", "/proc", "proc", flags | native.MS_NOEXEC, "hidepid=2" if self.uid is not None else None)
+            self.ruleset.allow_read(["/proc"])
+        self.ruleset.allow_write((*self.reach.write, *self.reach.private, Path("/dev/shm")))  # noqa: S108
         if self.loopback:
-            from trivet.stage.wall_loopback import raise_loopback  # noqa: PLC0415 - only then
-
             raise_loopback()
 
-    def prepare(self) -> None:
-        """In the child, while the mounts are made: what does not depend on them."""
+    def settle(self) -> int | None:
+        """In the child, just before exec: give up everything. Gives back the filter's listener, if it has one."""
         prefer_to_be_killed()
-        self.ruleset = landlock.Ruleset(self.form.abi, tcp=not self.loopback)
-        opened = self.opened
-        self.ruleset.allow_open(opened[str(path)] for path in self.reach.read if str(path) in opened)
-        self.late = [path for path in self.reach.read if str(path) not in opened]
-        if not self.plain:  # otherwise the mounts may hide a path just now
-            self.ruleset.allow_read(self.late)
-        self.ruleset.allow_devices(_WRITE_DEVICES)
-        processes = self.limits.processes + 1  # one too many may start, so that it is seen
-        if self.uid is None:  # of the same user: the supervisor's own two processes, or all there are
-            processes += 2 if self.form.spaces == "user" else tasks_of(os.getuid())
         if self.uid is not None:
             drop_to(self.uid)
-        else:
+        if self.uid is None or self.plain:
             native.keep_only_capability(None)
-        set_rlimits(self.limits, processes=processes, grouped=self.grouped)
+        set_rlimits(self.rlimits)
         native.prctl(native.PR_SET_NO_NEW_PRIVS, 1)
-
-    def settle(self) -> int | None:
-        """In the child, after the mounts and just before exec: the wall itself. Gives back the filter's listener, if it has one."""
-        ruleset = self.ruleset
-        ruleset.allow_write((*self.reach.write, *self.reach.private))
-        if self.form.spaces != "none":
-            ruleset.allow_write((Path("/dev/shm"),))  # noqa: S108
-        if self.form.private_proc:
-            ruleset.allow_read(["/proc"])
-        else:
-            ruleset.allow_read((*(f"/proc/{name}" for name in _PROC_FILES), "/proc/self"))
-        if self.plain:
-            ruleset.allow_read(self.late)
-            native.keep_only_capability(None)
-        ruleset.enforce()
+        if not self.form.private_proc:
+            self.ruleset.allow_read(["/proc/self"])
+        self.ruleset.enforce()
         listener = self.filter.load(listen=self.deputy)
         return listener if self.deputy else None
 
 
-def _unshared(paths: tuple[Path, ...]) -> list[Path]:
-    """Installations and environments that are not the system's: only they may hold what others cannot read."""
-    return [path for path in paths if str(path) not in SYSTEM and ((path / "pyvenv.cfg").exists() or any(path.glob("lib/python3*")))]
+@functools.lru_cache(maxsize=8)
+def _open_to_others(paths: tuple[Path, ...]) -> bool:
+    """Whether others may read the installations and environments among the paths that are not the system's."""
+    own = [path for path in paths if str(path) not in SYSTEM and ((path / "pyvenv.cfg").exists() or any(path.glob("lib/python3*")))]
+    return all(map(open_to_others, own))
 
 
 @functools.cache
-def _open_system() -> dict[str, tuple[int, bool]]:
+def _open_system() -> dict[str, bytes]:
     """The system's paths that exist, opened once for the life of this process: they stay, and opening them costs at every start."""
     return landlock.open_paths(map(Path, SYSTEM))
 

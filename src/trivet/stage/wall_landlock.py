@@ -72,11 +72,10 @@ class Ruleset:
         for path in paths:
             self._allow(path, self._rights & ~(_MAKE_CHAR | _MAKE_BLOCK | IOCTL_DEV), must=True)
 
-    def allow_open(self, opened: Iterable[tuple[int, bool]]) -> None:
-        """As ``allow_read``, of descriptors opened before: (descriptor, whether it is a folder)."""
-        for fd, folder in opened:
-            rights = _READ if folder else _READ & _FILE_RIGHTS
-            native.syscall(_ADD, self.fd, _RULE_PATH, struct.pack("=Qi", rights & self._rights, fd), 0, what="landlock rule")
+    def allow_opened(self, rules: Iterable[bytes]) -> None:
+        """As ``allow_read``, of what ``open_paths`` has opened before."""
+        for rule in rules:
+            native.add_rule(_ADD, self.fd, _RULE_PATH, rule)
 
     def allow_devices(self, paths: Iterable[str]) -> None:
         """Let the run read and write the named device files."""
@@ -93,7 +92,7 @@ class Ruleset:
         try:
             if not stat.S_ISDIR(os.fstat(fd).st_mode):
                 rights &= _FILE_RIGHTS
-            native.syscall(_ADD, self.fd, _RULE_PATH, struct.pack("=Qi", rights & self._rights, fd), 0, what=f"landlock rule for {path}")
+            native.add_rule(_ADD, self.fd, _RULE_PATH, struct.pack("=Qi", rights & self._rights, fd))
         finally:
             os.close(fd)
 
@@ -108,11 +107,12 @@ class Ruleset:
             self.fd = -1
 
 
-def open_paths(paths: Iterable[Path]) -> dict[str, tuple[int, bool]]:
-    """Open what exists of ``paths`` for ``Ruleset.allow_open``; the caller closes the descriptors."""
+def open_paths(paths: Iterable[Path]) -> dict[str, bytes]:
+    """Open what exists of ``paths``, for as long as this process lives: the rule that lets it be read and executed, by path."""
     found = {}
     for path in paths:
         with contextlib.suppress(OSError):
             fd = os.open(path, os.O_PATH | os.O_CLOEXEC)
-            found[str(path)] = (fd, stat.S_ISDIR(os.fstat(fd).st_mode))
+            rights = _READ if stat.S_ISDIR(os.fstat(fd).st_mode) else _READ & _FILE_RIGHTS
+            found[str(path)] = struct.pack("=Qi", rights, fd)
     return found

@@ -36,8 +36,8 @@ class Limits:
     cpu_s: int | None = None
 
 
-def set_rlimits(limits: Limits, *, processes: int, grouped: bool = False) -> None:
-    """Set the limits of this process, hard and soft; runs between fork and exec.
+def rlimits(limits: Limits, *, processes: int, grouped: bool = False) -> tuple[tuple[int, int], ...]:
+    """The rlimits of a run: (which, value), within what this process may set.
 
     Where a group bounds the memory of the whole run (``grouped``), each process may ask for a quarter more: then the group ends the run,
     which is told from a test that fails with MemoryError.
@@ -53,10 +53,17 @@ def set_rlimits(limits: Limits, *, processes: int, grouped: bool = False) -> Non
     ]
     if limits.cpu_s is not None:
         wanted.append((resource.RLIMIT_CPU, limits.cpu_s))
+    found = []
     for kind, value in wanted:
         hard = resource.getrlimit(kind)[1]
-        capped = value if hard == resource.RLIM_INFINITY else min(value, hard)
-        resource.setrlimit(kind, (capped, capped))
+        found.append((kind, value if hard == resource.RLIM_INFINITY else min(value, hard)))
+    return tuple(found)
+
+
+def set_rlimits(rows: tuple[tuple[int, int], ...]) -> None:
+    """Set the limits of this process, hard and soft; runs between fork and exec."""
+    for kind, value in rows:
+        resource.setrlimit(kind, (value, value))
 
 
 def spare_uid() -> int:
@@ -134,7 +141,8 @@ class Group:
 
     def join(self) -> None:
         """Move this process into the group; runs in the child."""
-        self._write("cgroup.procs", "0")
+        # One thread that moves itself: the kernel need not stop all others, which costs a grace period (many ms).
+        self._write("tasks" if self.version == 1 else "cgroup.procs", "0")
 
     def limit(self, limits: Limits) -> None:
         """Set the bounds; raises OSError if the kernel does not take them."""

@@ -7,7 +7,7 @@ from pathlib import Path
 
 from trivet.model import WallFacts
 from trivet.stage.wall_child import Child, Launch, Reach, launch
-from trivet.stage.wall_limits import Limits, set_rlimits
+from trivet.stage.wall_limits import Limits, rlimits, set_rlimits
 
 
 class NoWall:
@@ -40,7 +40,7 @@ class NoWall:
                 cwd=cwd,
                 limits=limits,
                 spaces="none",
-                settle=functools.partial(set_rlimits, limits, processes=1 << 20),
+                settle=functools.partial(set_rlimits, rlimits(limits, processes=1 << 20)),
                 pass_fds=pass_fds,
                 watched=tuple(map(str, (*reach.write, *reach.private))),
                 processes=limits.processes,

@@ -27,7 +27,7 @@ _STOPPED_S = 2.0
 _SHARE = 20  # looking takes at most a twentieth of the time
 _CHUNK = 65536
 _SHELL_SIGNAL = 128
-_IGNORED_HERE = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP, signal.SIGPIPE, signal.SIGXFSZ)
+_IGNORED_HERE = tuple(int(number) for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP, signal.SIGPIPE, signal.SIGXFSZ))
 
 
 def supervise(plan: Launch, life: int, status: int, book: int) -> NoReturn:
@@ -38,8 +38,7 @@ def supervise(plan: Launch, life: int, status: int, book: int) -> NoReturn:
     try:
         gc.disable()
         os.setsid()
-        for number in _IGNORED_HERE:
-            signal.signal(number, signal.SIG_IGN)
+        native.ignore_signals(_IGNORED_HERE, ignore=True)
         if plan.spaces == "user":
             _hide_command_line()  # in the other forms the run has another uid or no /proc
             _enter_user_namespace(plan)
@@ -105,15 +104,15 @@ class _Supervisor:
             native.unshare(plan.flags)
         self.out, out_w = os.pipe2(os.O_CLOEXEC)
         error_r, error_w = os.pipe2(os.O_CLOEXEC)
-        ready_r, ready_w = os.pipe2(os.O_CLOEXEC)
-        ours, theirs = socket.socketpair() if plan.deputy else (None, None)
-        self.main = os.fork()
-        if self.main == 0:
-            os.close(ready_w)
-            _become_the_run(plan, out_w, error_w, ready_r, theirs)
-        if plan.mounts is not None:  # while the child, in the same namespace, gets ready on another processor
+        if plan.mounts is not None:
             plan.mounts()
-        os.write(ready_w, b"+")
+        ours, theirs = socket.socketpair() if plan.deputy else (None, None)
+        null = os.open("/dev/null", os.O_RDONLY | os.O_CLOEXEC)
+        os.umask(0o022)
+        os.chdir(plan.cwd)  # with the mounts, so that it is the folder the run will see
+        self.main = native.fork_quickly()
+        if self.main == 0:
+            _become_the_run(plan, null, out_w, error_w, theirs)
         group = () if plan.group is None else (plan.group.parent, plan.group.folder)
         if ours is not None and theirs is not None:
             theirs.close()
@@ -226,30 +225,22 @@ class _Supervisor:
         self.collect()
 
 
-def _become_the_run(plan: Launch, output: int, error: int, ready: int, deputy: socket.socket | None) -> NoReturn:
+def _become_the_run(plan: Launch, null: int, output: int, error: int, deputy: socket.socket | None) -> NoReturn:
     step = "descriptors"
     try:
         os.setsid()
-        null = os.open(os.devnull, os.O_RDONLY)
         os.dup2(null, 0)
         os.dup2(output, 1)
         os.dup2(output, 2)
         native.close_on_exec_from(3)
         for fd in plan.pass_fds:
             os.set_inheritable(fd, True)  # noqa: FBT003 - its only form
-        for number in _IGNORED_HERE:  # exec itself resets the gate's handlers
-            signal.signal(number, signal.SIG_DFL)
-        signal.pthread_sigmask(signal.SIG_SETMASK, ())
+        native.ignore_signals(_IGNORED_HERE, ignore=False)  # exec itself resets the gate's handlers
+        native.unblock_signals()
         step = "cgroup"
         if plan.group is not None:
             plan.group.join()
-        os.umask(0o022)
         step = "wall"
-        if plan.prepare is not None:
-            plan.prepare()
-        if not os.read(ready, 1):
-            os._exit(127)  # the supervisor says why
-        os.chdir(plan.cwd)
         listener = plan.settle()
         if deputy is not None and listener is not None:
             socket.send_fds(deputy, [b"+"], [listener])
