@@ -181,7 +181,7 @@ class Guard:
             return
         by_source = state.place(plugin) == "source"
         if by_source or state.places.caller_is_source(sys._getframe(1)):
-            state.sign("plugin", f"a pytest plugin of production code was registered: {_name_of(plugin)}", True)
+            state.sign("plugin", f"a pytest plugin of production code was registered: {_name_of(plugin)}", not state.job.own_runner)
 
     def pytest_configure(self, config):
         """Keep the configuration."""

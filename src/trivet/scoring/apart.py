@@ -12,7 +12,7 @@ from trivet.zones import match
 
 CANNOT = "SplitUnsupported"
 """The exception by which a test says that something cannot cross."""
-FLOOR_S = 1.0
+FLOOR_S = 0.2
 """Seconds that every file may take: below them its time is start-up and noise, and no share of a suite's time."""
 
 _GREEN = ("passed", "xpassed")

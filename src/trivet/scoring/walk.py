@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import secrets
 from collections.abc import Callable
-from concurrent.futures import Future, ThreadPoolExecutor
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 
@@ -19,7 +19,7 @@ from trivet.scoring.scene import Scene
 from trivet.stage import copies
 from trivet.stage.cache import Cache, build_digest, key_of
 from trivet.stage.calibrate import calibrate
-from trivet.stage.parted import PartedRunner
+from trivet.stage.parted import PartedRunner, only, weights_of
 from trivet.stage.replay import environment_of, run_facts
 from trivet.stage.runner import Stand
 from trivet.stage.wall import Wall
@@ -95,6 +95,7 @@ class _Walk:
         self.say = request.progress
         self.split_files: frozenset[str] = frozenset()
         self.writable = False
+        self.weights: dict[str, float] = {}
         own_clock = "time_machine==" in environment_of(request.python)["distributions"]
         self.preload = None if own_clock or self.policy.clock == "real" else faketime_preload()
         self.controls = Controls(scene.texts, self.policy.controls, secret, request.cache, calibration_key, request.progress)
@@ -107,40 +108,56 @@ class _Walk:
             python=self.request.python,
             scratch=self.request.scratch,
             split_files=self.split_files,
+            weights=self.weights,
             preload=self.preload,
         )
 
     def gather(self, whole: ScoreEvidence) -> ScoreEvidence:
-        base = self.runner(self.scene.base())
-        calibration = self.request.cache.get("calibration", self.key, Calibration)
-        head = self.runner(self.scene.head())
-        same = self.scene.head_tree == self.scene.base_tree
-        early: Future[RunRecord] | None = None
-        if calibration is None:
-            with ThreadPoolExecutor(max_workers=workers()) as pool:
-                first = pool.submit(self._calibrate, base)
-                if self.policy.isolation == "shared" and not self.policy.override and not same:
-                    self.say("calibrating on base and running the sealed tests on the scoring tree")
-                    early = pool.submit(head.run, head.job(self.scene.tests))
-                else:
-                    self.say("calibrating on base")
-                calibration = first.result()
-            self.request.cache.put("calibration", self.key, calibration)
-        if copies.is_writable(calibration):
-            self.writable = True
-            base, early = self.runner(self.scene.base()), None
+        calibration, early = self._first()
         if early is not None:
-            runs: tuple[RunRecord, ...] = (early.result(),)
-        else:
-            calibration = self._apart(base, calibration)
-            head = self.runner(self.scene.head())
-            self.say("running the sealed tests on the scoring tree")
-            runs = head.runs(head.job(self.scene.tests))
-        found = replace(whole, calibration=calibration, runs=runs)
+            found = replace(whole, calibration=calibration, runs=(early,))
+            if score_leg.is_red(found):
+                # Red in shared isolation is red: which files could run split need not be found out for that.
+                head = self.runner(self.scene.head())
+                return replace(found, lifted=harder.lifted(head, found, self.request.leases), reruns=self._again(head, found))
+        calibration = self._apart(self.runner(self.scene.base()), calibration)
+        head = self.runner(self.scene.head())
+        found = replace(whole, calibration=calibration, runs=self._runs(head, early))
         found = replace(found, lifted=harder.lifted(head, found, self.request.leases))
         if score_leg.is_red(found):
             return replace(found, reruns=self._again(head, found))
         return self._harder(head, found)
+
+    def _first(self) -> tuple[Calibration, RunRecord | None]:
+        """The calibration, from the cache or from a run; beside such a run the scoring tree has its first, in shared isolation."""
+        calibration = self.request.cache.get("calibration", self.key, Calibration)
+        early: RunRecord | None = None
+        if calibration is None:
+            base, head = self.runner(self.scene.base()), self.runner(self.scene.head())
+            with ThreadPoolExecutor(max_workers=workers()) as pool:
+                self.say("calibrating on base and running the sealed tests on the scoring tree")
+                first = pool.submit(self._calibrate, base)
+                forced = any(apart.asked(self.policy, file) == "split" for file in self.scene.tests)
+                same = self.scene.head_tree == self.scene.base_tree
+                second = None if forced or same else pool.submit(head.run, head.job(self.scene.tests))
+                calibration = first.result()
+                early = second.result() if second is not None else None
+            self.request.cache.put("calibration", self.key, calibration)
+        self.weights = weights_of(calibration)
+        if copies.is_writable(calibration):
+            self.writable, early = True, None
+        return calibration, early
+
+    def _runs(self, head: PartedRunner, early: RunRecord | None) -> tuple[RunRecord, ...]:
+        """The counted runs: what has run already in the isolation it must have, and the rest."""
+        self.say("running the sealed tests on the scoring tree")
+        if early is None:
+            return head.runs(head.job(self.scene.tests))
+        if not self.split_files:
+            return (early,)
+        shared = frozenset(self.scene.tests) - self.split_files
+        split = head.runs(head.job([file for file in self.scene.tests if file in self.split_files]))
+        return (*((only(early, shared),) if shared else ()), *split)
 
     def _calibrate(self, base: PartedRunner) -> Calibration:
         """Run base; where its own tests are refused a write, once more with a writable copy, which is kept to if it helps."""
