@@ -30,6 +30,7 @@ class Watch:
         self.skip_tracebacks = {}
         self.made_by_source = False
         self.moments = steady.Moments()
+        self.trial = Trial(job.trial)
         self._guard_unittest()
 
     # --- collection
@@ -115,6 +116,11 @@ class Watch:
     # --- running
 
     @pytest.hookimpl(tryfirst=True)
+    def pytest_runtest_protocol(self, item, nextitem):
+        """In a trial, leave out the rest of a file that has failed it."""
+        return True if item.nodeid.partition("::")[0] in self.trial.lost else None
+
+    @pytest.hookimpl(tryfirst=True)
     def pytest_runtest_logstart(self, nodeid, location):
         """A test starts; the host's clock for it starts with this record."""
         self.emit("begin", id=nodeid)
@@ -146,6 +152,7 @@ class Watch:
             self.emit("sub", id=report.nodeid, **facts)
             return
         self.emit("phase", id=report.nodeid, when=report.when, **facts)
+        self.trial.saw(report.nodeid, facts)
 
     def pytest_runtest_logfinish(self, nodeid, location):
         """A test is over."""
@@ -238,6 +245,23 @@ class Watch:
             plain(self, *args, **kwargs)
 
         unittest.SkipTest.__init__ = __init__
+
+
+class Trial:
+    """Which files have failed a trial so far."""
+
+    def __init__(self, terms):
+        self.seconds, self.green = terms.get("seconds", {}), frozenset(terms.get("green", ()))
+        self.spent, self.lost = {}, set()
+
+    def saw(self, name, facts):
+        """Count a phase."""
+        file = name.partition("::")[0]
+        if file not in self.seconds:
+            return
+        self.spent[file] = self.spent.get(file, 0.0) + facts["s"]
+        if self.spent[file] > self.seconds[file] or (name in self.green and facts["out"] not in ("passed", "xpassed")):
+            self.lost.add(file)
 
 
 def _shuffled(items, seed):

@@ -72,6 +72,9 @@ class Job:
     test_timeout_s: float = 60.0
     scratch: str = ""
     version: int = VERSION
+    trial: Dict[str, Any] = field(default_factory=dict)
+    """A trial of files: ``seconds`` (file to seconds it may take) and ``green`` (ids that must pass); what is left of a file is not run
+    once it took longer or one of its tests did not pass."""
     extra: Dict[str, Any] = field(default_factory=dict)
 
 

@@ -53,8 +53,18 @@ def calibrated(runner: Runner, calibration: Calibration, policy: ScorePolicy, fi
     wanted = candidates(policy, calibration, files)
     if not wanted:
         return calibration
-    record = runner.run(runner.job(wanted, isolation="split"))
+    record = runner.run(runner.job(wanted, isolation="split", trial=terms(calibration, policy.split_budget, wanted)))
     return judged(calibration, record, policy.split_budget, wanted)
+
+
+def terms(calibration: Calibration, budget: float, wanted: Sequence[str]) -> dict[str, object]:
+    """The terms of the trial: a file that breaks them is left at once, so that finding out stays cheap."""
+    shared: dict[str, float] = dict.fromkeys(wanted, 0.0)
+    for test in calibration.tests:
+        if test.file in shared:
+            shared[test.file] += test.seconds
+    green = [test.id for test in calibration.tests if test.file in shared and test.outcome in _GREEN]
+    return {"seconds": {file: budget * max(seconds, FLOOR_S) for file, seconds in shared.items()}, "green": green}
 
 
 def judged(calibration: Calibration, record: RunRecord, budget: float, wanted: Iterable[str]) -> Calibration:
