@@ -52,7 +52,8 @@ class RemoteModule(types.ModuleType):
         return value
 
     def __setattr__(self, name, value):
-        if name in LOCAL or isinstance(value, RemoteModule):
+        own_test = isinstance(value, types.ModuleType) and value.__name__ == "%s.%s" % (self.__name__, name)
+        if name in LOCAL or own_test or isinstance(value, RemoteModule):
             self.__dict__[name] = value
             return
         RemoteModule._tv_epoch += 1

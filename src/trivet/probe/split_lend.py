@@ -4,12 +4,17 @@ Functions and classes of installed packages cross by name and run there. What th
 public attributes, and use the operators that its class defines. It never gets frames, code, globals, modules or anything of the runner.
 """
 
+import array
+import ast
 import collections.abc
+import datetime
 import enum
 import inspect
 import io
+import ipaddress
 import numbers
 import os
+import pickle
 import re
 import sys
 import types
@@ -31,6 +36,8 @@ ABSTRACT = {
     **{name: getattr(numbers, name) for name in ("Number", "Complex", "Real", "Rational", "Integral")},
     "PathLike": os.PathLike,
 }
+DATA = (datetime.tzinfo, ast.AST, array.array, inspect.Signature, ipaddress._IPAddressBase)
+"""Library classes whose instances are data: they cross as a copy."""
 FUNCTIONS = (types.FunctionType, types.MethodType, types.BuiltinFunctionType, types.MethodWrapperType)
 
 
@@ -84,10 +91,14 @@ class Lender:
         elif kind.__module__ == "zoneinfo" and getattr(value, "key", None):
             w.out += b"G"
             w.put(value.key)
-        elif isinstance(value, enum.Enum) and self.named(kind):
+        elif isinstance(value, enum.Enum) and (self.named(kind) or value.name):
             w.out += b"A"
             w.put(kind)
             w.put(value.name)
+        elif isinstance(value, DATA) and self.named(kind):
+            if not self._loan(w, value):
+                w.out += b"t"
+                w.put(pickle.dumps(value))
         elif isinstance(value, BaseException):
             self._error(w, value)
         else:
@@ -186,6 +197,9 @@ class Lender:
             self._refuse("a test case")
         if self._loan(w, kind, ("class", id(kind))):
             return
+        if issubclass(kind, enum.Enum):
+            self._enum(w, kind)
+            return
         w.out += b"k"
         is_error = issubclass(kind, BaseException)
         base = next((base for base in kind.__mro__ if base in PLAIN and base not in (type(None), bool)), None)
@@ -197,6 +211,23 @@ class Lender:
         w.put((kind.__name__, kind.__module__ if is_error else "__main__", dunders, is_error))
         w.put(tuple(b for b in kind.__bases__ if b is not object) if is_error else (base,) if base else ())
         w.put(abstract)
+
+    def _enum(self, w, kind):
+        """Write an enumeration of the tests: over there it is a real one, and each member a loan."""
+        base = next(base for base in kind.__mro__ if base.__module__ == "enum" and base.__name__ != "ReprEnum")
+        mixed = next((base for base in kind.__mro__ if base in PLAIN), None)
+        rows = []
+        for name, member in kind.__members__.items():
+            number = self.numbers.get(id(member))
+            if number is None:
+                number = self.next
+                self.next = number + 1
+                self.numbers[id(member)] = number
+                self.objects[number] = (member, id(member))
+            self.link.current_session.told.add(number)
+            rows.append((name, member.value if type(member.value) in PLAIN else str(member.value), number))
+        w.out += b"n"
+        w.put((kind.__name__, base.__name__, mixed, rows))
 
     def _function(self, w, value):
         found = self.named(value)

@@ -183,10 +183,12 @@ class RemoteMeta(type):
             type.__setattr__(cls, name, value)
             return
         held = cls.__dict__.get(name)
+        key = (link.current.generation, name)
         if type(value) is Stub:
-            value = cls._tv_saved.get(name, value)
-        elif type(held) is Stub and name not in cls._tv_saved:
-            cls._tv_saved[name] = link.request(ch.BUILTIN, "getitem", (link.request(ch.GET, cls, "__dict__"), name))
+            value = cls._tv_saved.get(key, value)
+        elif type(held) is Stub and key not in cls._tv_saved:
+            link.session()
+            cls._tv_saved[(link.current.generation, name)] = link.request(ch.BUILTIN, "getitem", (link.request(ch.GET, cls, "__dict__"), name))
         link.request(ch.SET, cls, name, value)
 
     def __delattr__(cls, name):

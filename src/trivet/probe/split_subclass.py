@@ -17,11 +17,13 @@ def derive(meta, name, bases, space, options):
         if key in ("__module__", "__qualname__", "__classcell__", "__doc__", "__dict__", "__weakref__", "__firstlineno__", "__static_attributes__"):
             continue
         if isinstance(value, property):
-            raise link.refuse("class %s, which has a property and derives from a class of the source" % name)
-        if isinstance(value, (staticmethod, classmethod)):
-            raise link.refuse("class %s, which has a class method and derives from a class of the source" % name)
-        sent[key] = value
-    local = {key: value for key, value in space.items() if isinstance(value, types.FunctionType) or key in ("__module__", "__classcell__", "__doc__")}
+            sent[key] = ("p", value.fget, value.fset, value.fdel)
+        elif isinstance(value, (staticmethod, classmethod)):
+            sent[key] = ("s" if isinstance(value, staticmethod) else "c", value.__func__)
+        else:
+            sent[key] = ("v", value)
+    kept = (types.FunctionType, property, staticmethod, classmethod)
+    local = {key: value for key, value in space.items() if isinstance(value, kept) or key in ("__module__", "__classcell__", "__doc__")}
     flags = dict(bases[0]._tv_flags) if isinstance(bases[0], meta) else {"eq": "own", "meta": "", "fields": None, "named": None}
     if "__eq__" in space:
         flags["eq"] = "own"

@@ -256,7 +256,8 @@ class Subject:
 
     def make_class(self, name, bases, space, doc, module):
         """A class that a test derives from a class of the source."""
-        space = dict(space)
+        wrap = {"v": lambda value: value, "p": property, "s": staticmethod, "c": classmethod}
+        space = {key: wrap[mark](*parts) for key, (mark, *parts) in space.items()}
         space.setdefault("__module__", module)
         if doc is not None:
             space["__doc__"] = doc

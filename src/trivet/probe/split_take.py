@@ -61,6 +61,7 @@ class Take:
             raise BadBytes("nested too deeply")
         bases = tuple(self._base(self._class(r)) for _ in range(r.count()))
         r.depth -= 1
+        bases = tuple(base for base in dict.fromkeys(bases) if base is not Remote)
         members, flags = r.exact(tuple), r.exact(dict)
         known = session.find(number)
         if known is not None:
