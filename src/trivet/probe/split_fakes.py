@@ -75,6 +75,10 @@ class Stage:
             return self.keep(number, self._function(number, r.get(), form == "a"))
         if form == "k":
             return self.keep(number, self._class(number, r))
+        if form == "l":
+            import logging
+
+            return self.keep(number, logging.makeLogRecord(r.get()))
         if form == "n":
             return self._enum(number, *r.get())
         if form == "t":
@@ -153,12 +157,14 @@ class Stage:
         space["__getattr__"], space["__setattr__"] = getter, setter
         kind = type.__new__(_Lent, name, tuple(bases), space)
         kind_maker[kind] = maker
+        kind_reader[kind] = lambda label: ask("get", number, label, (), {})
         for label in abstract:
             next(getattr(place, label) for place in (collections.abc, io, numbers, os) if hasattr(place, label)).register(kind)
         return kind
 
 
 kind_maker = {}
+kind_reader = {}
 
 
 class _Lent(type):
@@ -169,6 +175,12 @@ class _Lent(type):
         if maker is None:
             return super().__call__(*args, **kwargs)
         return maker(cls, *args, **kwargs)
+
+    def __getattr__(cls, label):
+        reader = kind_reader.get(cls)
+        if reader is None or label[:2] == "__":
+            raise AttributeError(label)
+        return reader(label)
 
 
 def _forward(ask, exports, dunder):

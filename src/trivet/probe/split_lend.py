@@ -7,11 +7,12 @@ public attributes, and use the operators that its class defines. It never gets f
 import array
 import ast
 import collections.abc
-import datetime
+import datetime as dt
 import enum
 import inspect
 import io
 import ipaddress
+import logging
 import numbers
 import os
 import pickle
@@ -36,7 +37,7 @@ ABSTRACT = {
     **{name: getattr(numbers, name) for name in ("Number", "Complex", "Real", "Rational", "Integral")},
     "PathLike": os.PathLike,
 }
-DATA = (datetime.tzinfo, ast.AST, array.array, inspect.Signature, ipaddress._IPAddressBase)
+DATA = (dt.tzinfo, ast.AST, array.array, inspect.Signature, ipaddress._IPAddressBase)
 """Library classes whose instances are data: they cross as a copy."""
 FUNCTIONS = (types.FunctionType, types.MethodType, types.BuiltinFunctionType, types.MethodWrapperType)
 
@@ -95,10 +96,12 @@ class Lender:
             w.out += b"A"
             w.put(kind)
             w.put(value.name)
-        elif isinstance(value, DATA) and self.named(kind):
+        elif isinstance(value, DATA) and self.is_library(kind.__module__):
             if not self._loan(w, value):
                 w.out += b"t"
                 w.put(pickle.dumps(value))
+        elif kind is logging.LogRecord:
+            self._record(w, value)
         elif isinstance(value, BaseException):
             self._error(w, value)
         else:
@@ -258,6 +261,16 @@ class Lender:
         kind = type(error)
         w.put(kind if kind.__module__.partition(".")[0] not in RUNNERS else (Exception if isinstance(error, Exception) else BaseException))
         w.put(tuple(arg if type(arg) in PLAIN else repr(arg) for arg in error.args))
+
+    def _record(self, w, record):
+        """A log record crosses as a copy, without the frames of its exception."""
+        if self._loan(w, record):
+            return
+        facts = dict(vars(record))
+        if facts.get("exc_info"):
+            facts["exc_info"] = (*facts["exc_info"][:2], None)
+        w.out += b"l"
+        w.put(facts)
 
     def _object(self, w, value, kind):
         base = next((base for base in kind.__mro__ if base in PLAIN), None)

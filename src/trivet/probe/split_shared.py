@@ -24,6 +24,7 @@ def _made(base, names):
     space["__reduce_ex__"] = lambda self, protocol: (base, (base(self),))
     space["__copy__"] = base
     space["__deepcopy__"] = lambda self, memo: __import__("copy").deepcopy(base(self), memo)
+    space["__class__"] = property(lambda self: base)
     return type(base.__name__, (base,), space)
 
 

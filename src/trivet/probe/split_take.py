@@ -38,7 +38,7 @@ class Take:
     def known_class(self, r):
         """A class that was described before."""
         kind = self.link.current_session.find(r.u32())
-        if not isinstance(kind, RemoteMeta):
+        if not isinstance(kind, type):
             raise BadBytes("a class that was not described")
         return kind
 
@@ -69,7 +69,6 @@ class Take:
         real = None if facts[3] else library_class(facts[0], facts[1], self.link.served)
         if real is not None and issubclass(real, BaseException):
             session.keep(number, real)
-            session.proxies[number] = real
             return real
         if self.derived is not None and self.derived._tv_number is None and facts[1] == self.derived.__qualname__:
             kind = self.derived
