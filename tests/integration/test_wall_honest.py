@@ -172,6 +172,19 @@ def test_descriptors_that_are_passed_arrive(tmp_path):
     os.close(reader)
 
 
+def test_without_a_tape_a_run_is_forked(monkeypatch, tmp_path):
+    """Where no tape can be played the supervisor forks the run itself, with the same wall."""
+    monkeypatch.setattr("trivet.stage.wall_kernel.available", lambda: False)
+    code = "import os, socket\nprint(os.getpid(), os.getsid(0))\ntry: socket.socket()\nexcept PermissionError: print('held')"
+    wall = choose("kernel")
+    reach = Reach(read=interpreter_reach(Path(sys.executable)), private=(tmp_path,))
+    with wall.start([sys.executable, "-c", code], cwd=tmp_path, env={}, reach=reach, limits=Limits()) as child:
+        assert child.wait(20) == 0
+    assert child.output.split()[-1] == b"held"
+    with pytest.raises(SandboxError, match="exec"):
+        wall.start([str(tmp_path / "none")], cwd=tmp_path, env={}, reach=Reach(), limits=Limits())
+
+
 def test_a_program_that_is_not_there_is_a_sandbox_error(tmp_path):
     """A run that cannot be started is told at once and leaves nothing."""
     with pytest.raises(SandboxError, match="exec"):

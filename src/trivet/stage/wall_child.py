@@ -20,6 +20,7 @@ from typing import Literal, Self
 from trivet.errors import SandboxError
 from trivet.stage import wall_native as native
 from trivet.stage.wall_limits import Group, Limits
+from trivet.stage.wall_tape import Tape
 
 Spaces = Literal["root", "user", "none"]
 _PATIENCE_S = 10.0
@@ -57,6 +58,8 @@ class Launch:
     flags: int = 0
     settle: Callable[[], int | None]
     mounts: Callable[[], None] | None = None
+    tape: Callable[[Tape], None] | None = None
+    """As ``settle``, written on a tape; None where the steps cannot be written before they are made."""
     pass_fds: tuple[int, ...] = ()
     watched: tuple[str, ...] = ()
     group: Group | None = None

@@ -6,6 +6,7 @@ mean to the run what they mean to any user: honest tests of refused access hold.
 
 from __future__ import annotations
 
+import contextlib
 import functools
 import os
 import stat
@@ -29,31 +30,43 @@ def closed_folders(paths: Iterable[Path]) -> dict[Path, list[Path]]:
     return {closed: [path for path in needed if not any(parent in needed for parent in path.parents)] for closed, needed in found.items()}
 
 
-def expose(paths: Iterable[Path]) -> None:
+Covers = tuple[tuple[str, tuple[str, ...]], ...]
+
+
+@functools.lru_cache(maxsize=32)
+def covers(paths: tuple[Path, ...]) -> Covers:
+    """What ``expose`` is to do for these paths, found out once, in the gate: (closed folder, needed paths below it)."""
+    return tuple((str(closed), tuple(map(str, needed))) for closed, needed in closed_folders(paths).items())
+
+
+def expose(wanted: Covers) -> None:
     """Cover closed folders so that only the needed paths are seen in them; runs in the supervisor, in a mount namespace of its own.
 
     Raises:
         OSError: a mount was refused.
     """
-    for closed, needed in closed_folders(paths).items():
-        held = [(path, os.open(path, os.O_PATH | os.O_NOFOLLOW | os.O_CLOEXEC)) for path in needed if os.path.lexists(path)]
-        native.mount("tmpfs", str(closed), "tmpfs", native.MS_NOSUID | native.MS_NODEV, "size=1m,nr_inodes=4k,mode=0755")
+    for closed, needed in wanted:
+        held = []
+        for path in needed:
+            with contextlib.suppress(FileNotFoundError):
+                held.append((path, os.open(path, os.O_PATH | os.O_NOFOLLOW | os.O_CLOEXEC)))
+        native.mount("tmpfs", closed, "tmpfs", native.MS_NOSUID | native.MS_NODEV, "size=1m,nr_inodes=4k,mode=0755")
         for path, fd in held:
             _show(path, fd)
             os.close(fd)
 
 
-def _show(path: Path, fd: int) -> None:
-    path.parent.mkdir(parents=True, exist_ok=True)
+def _show(path: str, fd: int) -> None:
+    os.makedirs(os.path.dirname(path), exist_ok=True)  # noqa: PTH103, PTH120 - no pathlib between fork and exec
     mode = os.fstat(fd).st_mode
     if stat.S_ISLNK(mode):
-        path.symlink_to(os.readlink("", dir_fd=fd))
+        os.symlink(os.readlink("", dir_fd=fd), path)  # noqa: PTH211
         return
     if stat.S_ISDIR(mode):
-        path.mkdir()
+        os.mkdir(path)  # noqa: PTH102
     else:
-        path.touch(0o644)
-    native.mount(f"/proc/self/fd/{fd}", str(path), None, native.MS_BIND | native.MS_REC)
+        os.close(os.open(path, os.O_CREAT | os.O_WRONLY | os.O_CLOEXEC, 0o644))
+    native.mount(f"/proc/self/fd/{fd}", path, None, native.MS_BIND | native.MS_REC)
 
 
 @functools.lru_cache(maxsize=32)

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import functools
 import os
+import struct
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -18,7 +19,7 @@ from trivet.stage import wall_native as native
 from trivet.stage import wall_notify as notify
 from trivet.stage import wall_seccomp as seccomp
 from trivet.stage.wall_child import Child, Launch, Reach, Spaces, launch
-from trivet.stage.wall_expose import expose, open_to_others
+from trivet.stage.wall_expose import covers, expose, open_to_others
 from trivet.stage.wall_limits import (
     Limits,
     drop_to,
@@ -33,6 +34,7 @@ from trivet.stage.wall_limits import (
 )
 from trivet.stage.wall_loopback import raise_loopback
 from trivet.stage.wall_reach import SYSTEM
+from trivet.stage.wall_tape import Tape, available
 
 _WRITE_DEVICES = ("/dev/null", "/dev/zero", "/dev/full", "/dev/random", "/dev/urandom")
 _PROC_FILES = (
@@ -110,6 +112,7 @@ class KernelWall:
             flags=native.CLONE_NEWNS | (native.CLONE_NEWNET if self.loopback else 0),
             mounts=None if spaces == "none" else run.mounts,
             settle=run.settle,
+            tape=run.tape if spaces != "none" and self.form.private_proc and available() else None,
             pass_fds=pass_fds,
             watched=tuple(map(str, reach.write if spaces != "none" else (*reach.write, *reach.private))),
             deputy=tuple(map(str, (*reach.write, *reach.private))) if self.deputy else (),
@@ -128,6 +131,8 @@ class _Run:
         self.form, self.loopback, self.filter, self.deputy = wall.form, wall.loopback, wall.filter, wall.deputy
         self.reach, self.limits, self.uid = reach, limits, uid
         self.plain = uid is not None and self.form.spaces == "root" and _open_to_others(reach.read)
+        written = (*reach.write, *reach.private)
+        self.covers = covers((*reach.read, *written) if covers(written) else reach.read) if self.plain else ()
         opened = _open_system()
         self.ruleset = landlock.Ruleset(self.form.abi, tcp=not self.loopback)
         self.ruleset.allow_opened(opened[str(path)] for path in reach.read if str(path) in opened)
@@ -151,7 +156,7 @@ class _Run:
         native.mount("none", "/", None, native.MS_REC | native.MS_PRIVATE)
         owner = f",uid={self.uid},gid={self.uid}" if self.uid is not None else ""
         if self.plain:
-            expose((*self.reach.read, *self.reach.write, *self.reach.private))
+            expose(self.covers)
         shared = [str(path) for path in self.reach.write]
         for path in shared:
             native.mount(path, path, None, native.MS_BIND)
@@ -184,6 +189,24 @@ class _Run:
         self.ruleset.enforce()
         listener = self.filter.load(listen=self.deputy)
         return listener if self.deputy else None
+
+    def tape(self, tape: Tape) -> None:
+        """As ``settle``, for a process that runs no interpreter."""
+        keep = None if self.uid is None or self.plain else native.CAP_DAC_READ_SEARCH
+        if self.uid is not None:
+            tape.add("prctl", native.PR_SET_KEEPCAPS, 1)
+            tape.add("setgroups", 0, 0)
+            tape.add("setresgid", self.uid, self.uid, self.uid)
+            tape.add("setresuid", self.uid, self.uid, self.uid)
+        tape.add("capset", *native.capability_words(keep))
+        tape.add("prctl", native.PR_CAP_AMBIENT, 4, 0, 0, 0)
+        if keep is not None:
+            tape.add("prctl", native.PR_CAP_AMBIENT, 2, keep, 0, 0)
+        for kind, value in self.rlimits:
+            tape.add("prlimit64", 0, kind, struct.pack("=QQ", value, value), 0)
+        tape.add("prctl", native.PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0)
+        tape.add("landlock_restrict_self", self.ruleset.fd, 0)
+        tape.add("seccomp", 1, 0, self.filter.header)
 
 
 @functools.lru_cache(maxsize=8)

@@ -139,6 +139,10 @@ class Group:
     parent: int
     folder: int
 
+    def door(self) -> int:
+        """A descriptor: what writes "0" to it joins the group."""
+        return os.open("tasks" if self.version == 1 else "cgroup.procs", os.O_WRONLY | os.O_CLOEXEC, dir_fd=self.folder)
+
     def join(self) -> None:
         """Move this process into the group; runs in the child."""
         # One thread that moves itself: the kernel need not stop all others, which costs a grace period (many ms).
@@ -249,10 +253,10 @@ def _find_group_parent() -> tuple[int, Path] | None:
     return None
 
 
-def prefer_to_be_killed() -> None:
-    """Tell the kernel's memory killer that this process goes before the gate."""
+def prefer_to_be_killed(who: int | str = "self") -> None:
+    """Tell the kernel's memory killer that this process (or ``who``) goes before the gate."""
     with contextlib.suppress(OSError):
-        fd = os.open("/proc/self/oom_score_adj", os.O_WRONLY | os.O_CLOEXEC)
+        fd = os.open(f"/proc/{who}/oom_score_adj", os.O_WRONLY | os.O_CLOEXEC)
         try:
             os.write(fd, b"900")
         finally:

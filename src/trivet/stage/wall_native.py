@@ -139,15 +139,26 @@ def unblock_signals() -> None:
     _libc.sigprocmask(2, _NO_SIGNALS, None)
 
 
+def swap_mask(mask: bytes) -> bytes:
+    """Set the signal mask of this thread (128 bytes) and give back what it was."""
+    before = ctypes.create_string_buffer(128)
+    _libc.sigprocmask(2, mask, before)
+    return before.raw
+
+
+def capability_words(capability: int | None) -> tuple[bytes, bytes]:
+    """Header and data for ``capset`` that leave nothing but ``capability``."""
+    mask = 0 if capability is None else 1 << capability
+    low, high = mask & 0xFFFFFFFF, mask >> 32
+    return struct.pack("Ii", 0x20080522, 0), struct.pack("IIIIII", low, low, low, high, high, high)
+
+
 _CAPSET = {"x86_64": 126, "aarch64": 91}.get(MACHINE, -1)
 
 
 def keep_only_capability(capability: int | None) -> None:
     """Give up all capabilities of this process but ``capability`` (which is made inheritable over exec), for good."""
-    mask = 0 if capability is None else 1 << capability
-    header = struct.pack("Ii", 0x20080522, 0)
-    low, high = mask & 0xFFFFFFFF, mask >> 32
-    syscall(_CAPSET, header, struct.pack("IIIIII", low, low, low, high, high, high), what="capset")
+    syscall(_CAPSET, *capability_words(capability), what="capset")
     prctl(PR_CAP_AMBIENT, 4, 0)  # clear all
     if capability is not None:
         prctl(PR_CAP_AMBIENT, 2, capability)  # raise

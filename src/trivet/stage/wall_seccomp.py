@@ -133,11 +133,11 @@ class Filter:
     def __init__(self, code: bytes) -> None:
         self.code = code
         self._buffer = ctypes.create_string_buffer(code, len(code))
-        self._header = struct.pack("HxxxxxxP", len(code) // 8, ctypes.addressof(self._buffer))
+        self.header = struct.pack("HxxxxxxP", len(code) // 8, ctypes.addressof(self._buffer))
 
     def load(self, *, listen: bool = False) -> int:
         """Filter this process and its children, for good; needs no_new_privs.
 
         With ``listen`` the result is a descriptor on which the calls of ``ASK`` rules are heard.
         """
-        return native.syscall(_SECCOMP[native.MACHINE], 1, 8 if listen else 0, self._header, what="seccomp")
+        return native.syscall(_SECCOMP[native.MACHINE], 1, 8 if listen else 0, self.header, what="seccomp")

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import contextlib
 import ctypes
+import fcntl
 import gc
 import os
 import select
@@ -18,9 +19,10 @@ from typing import NoReturn
 
 from trivet.stage import wall_native as native
 from trivet.stage.wall_child import Launch
-from trivet.stage.wall_limits import tree_usage
+from trivet.stage.wall_limits import prefer_to_be_killed, tree_usage
 from trivet.stage.wall_notify import Deputy
 from trivet.stage.wall_sweep import count_tasks, descendants, is_stopped, kill_all, uses_more_memory
+from trivet.stage.wall_tape import SET_MASK, Tape
 
 _TICK_S = 0.1
 _STOPPED_S = 2.0
@@ -104,15 +106,24 @@ class _Supervisor:
             native.unshare(plan.flags)
         self.out, out_w = os.pipe2(os.O_CLOEXEC)
         error_r, error_w = os.pipe2(os.O_CLOEXEC)
+        os.umask(0o022)
         if plan.mounts is not None:
             plan.mounts()
         ours, theirs = socket.socketpair() if plan.deputy else (None, None)
         null = os.open("/dev/null", os.O_RDONLY | os.O_CLOEXEC)
-        os.umask(0o022)
         os.chdir(plan.cwd)  # with the mounts, so that it is the folder the run will see
-        self.main = native.fork_quickly()
-        if self.main == 0:
-            _become_the_run(plan, null, out_w, error_w, theirs)
+        if plan.tape is not None:
+            os.close(error_w)
+            try:
+                self.main = _play(plan, null, out_w)
+            except OSError as trouble:
+                self.fail(str(trouble))
+                return
+            prefer_to_be_killed(self.main)
+        else:
+            self.main = native.fork_quickly()
+            if self.main == 0:
+                _become_the_run(plan, null, out_w, error_w, theirs)
         group = () if plan.group is None else (plan.group.parent, plan.group.folder)
         if ours is not None and theirs is not None:
             theirs.close()
@@ -120,13 +131,10 @@ class _Supervisor:
             self.deputy = Deputy(listener[0], plan.deputy) if listener else None
         listening = () if self.deputy is None else (self.deputy.fd,)
         native.close_all_but((self.life, self.status, self.book, self.out, error_r, *group, *listening))
-        trouble = os.read(error_r, 4096)
+        said = os.read(error_r, 4096)
         os.close(error_r)
-        if trouble:
-            self.end()
-            if plan.group is not None:
-                plan.group.remove()
-            _say(self.status, trouble.decode("utf-8", "replace").replace("\n", " "))
+        if said:
+            self.fail(said.decode("utf-8", "replace"))
             return
         _say(self.status, "running")
         self.watch()
@@ -138,6 +146,13 @@ class _Supervisor:
             self.breach = self.breach or plan.group.breach()
             plan.group.remove()
         _say(self.status, f"ended {code} {self.breach}")
+
+    def fail(self, trouble: str) -> None:
+        """Say which step failed; nothing of the run is left."""
+        self.end()
+        if self.plan.group is not None:
+            self.plan.group.remove()
+        _say(self.status, trouble.replace("\n", " "))
 
     def watch(self) -> None:
         """Until the run ends, passes a limit, or the gate lets go: collect output, reap orphans, check what rlimits do not bind."""
@@ -223,6 +238,32 @@ class _Supervisor:
         kill_all(self.reap, namespace=self.plan.spaces != "none")
         os.set_blocking(self.out, False)
         self.collect()
+
+
+def _play(plan: Launch, null: int, output: int) -> int:
+    """Start the run from a tape; the same steps as ``_become_the_run``. Raises OSError with the step that failed."""
+    tape = Tape()
+    tape.add("setsid")
+    for wanted, fd in ((0, null), (1, output), (2, output)):
+        tape.add("dup2", fd, wanted)
+    tape.add("close_range", 3, 0x7FFFFFFF, 4)
+    for fd in plan.pass_fds:
+        tape.add("fcntl", fd, fcntl.F_SETFD, 0)
+    for number in _IGNORED_HERE:
+        tape.add("rt_sigaction", number, bytes(32), 0, 8)
+    door = -1
+    if plan.group is not None:
+        door = plan.group.door()
+        tape.add("write", door, b"0", 1)
+    if plan.tape is not None:
+        plan.tape(tape)
+    tape.add("rt_sigprocmask", SET_MASK, bytes(8), 0, 8)
+    tape.execute(plan.argv, plan.env)
+    try:
+        return tape.play()
+    finally:
+        if door >= 0:
+            os.close(door)
 
 
 def _become_the_run(plan: Launch, null: int, output: int, error: int, deputy: socket.socket | None) -> NoReturn:
