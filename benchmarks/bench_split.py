@@ -17,6 +17,7 @@ import subprocess
 import sys
 import tempfile
 import time
+from decimal import Decimal
 from pathlib import Path
 
 SRC = Path(__file__).resolve().parent.parent / "src"
@@ -37,6 +38,9 @@ def numbers(n):
 
 def apply(function, value):
     return function(value)
+
+def total(amount, weights):
+    return [amount * weight / sum(weights) for weight in weights]
 
 def steps(n):
     for i in range(n):
@@ -101,9 +105,12 @@ def kinds(module):
     """What is timed: name to (callable, repetitions it stands for)."""
     add, numbers, apply = module.add, module.numbers, module.apply
     box = module.Box(3)
-    method = box.add
+    method, total = box.add, module.total
+    amount, weights = Decimal("10.00"), [1, 2, 3]
     return {
-        "call": (lambda: add(1, 2), 1),
+        "call with integers": (lambda: add(1, 2), 1),
+        "call with values": (lambda: [*total(amount, weights)], 1),
+        "call by module attribute": (lambda: module.add(1, 2), 1),
         "method": (lambda: method(2), 1),
         "attribute": (lambda: box.value, 1),
         "list of 100": (lambda: list(numbers(100)), 1),
