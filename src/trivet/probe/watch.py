@@ -252,6 +252,7 @@ class Trial:
 
     def __init__(self, terms):
         self.seconds, self.green = terms.get("seconds", {}), frozenset(terms.get("green", ()))
+        self.total = terms.get("total", 0.0)
         self.spent, self.lost = {}, set()
 
     def saw(self, name, facts):
@@ -262,6 +263,8 @@ class Trial:
         self.spent[file] = self.spent.get(file, 0.0) + facts["s"]
         if self.spent[file] > self.seconds[file] or (name in self.green and facts["out"] not in ("passed", "xpassed")):
             self.lost.add(file)
+        if sum(self.spent.values()) > self.total:
+            self.lost.update(self.seconds)
 
 
 def _shuffled(items, seed):

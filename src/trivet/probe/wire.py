@@ -73,8 +73,8 @@ class Job:
     scratch: str = ""
     version: int = VERSION
     trial: Dict[str, Any] = field(default_factory=dict)
-    """A trial of files: ``seconds`` (file to seconds it may take) and ``green`` (ids that must pass); what is left of a file is not run
-    once it took longer or one of its tests did not pass."""
+    """A trial of files: ``seconds`` (file to seconds it may take), ``total`` (seconds for all) and ``green`` (ids that must pass). What is
+    left of a file is not run once it took longer or one of its tests did not pass; when the time for all is over nothing is."""
     extra: Dict[str, Any] = field(default_factory=dict)
 
 

@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+import ast
+import os
 from collections.abc import Iterable, Sequence
 from dataclasses import replace
-from typing import Literal
+from pathlib import Path
+from typing import Any, Literal
 
 from trivet.model import Calibrated, Calibration, RunRecord, ScorePolicy, TestResult
 from trivet.stage.runner import Runner
@@ -14,6 +17,10 @@ CANNOT = "SplitUnsupported"
 """The exception by which a test says that something cannot cross."""
 FLOOR_S = 0.2
 """Seconds that every file may take: below them its time is start-up and noise, and no share of a suite's time."""
+
+TRIAL_S = 4.0
+"""Seconds that a process may spend on finding out which files can run split, or as long as base's own run if that is longer."""
+_PATIENCE_S = 5.0
 
 _GREEN = ("passed", "xpassed")
 _BROKEN = (CANNOT, "SubjectGone", "SubjectDecided", "Incomplete")
@@ -50,21 +57,70 @@ def calibrated(runner: Runner, calibration: Calibration, policy: ScorePolicy, fi
         policy: isolation, overrides and ``split_budget``.
         files: the sealed files in manifest order.
     """
-    wanted = candidates(policy, calibration, files)
+    # Tests that lie inside of the package under test are imported with it, in the subject: there is no line to split along.
+    roots = [os.path.relpath(root, runner.stand.root) for root in runner.stand.source_roots]
+    inner = [root for root in roots if root != "."]
+    unsure = compares_identity(runner.stand.root, calibration)
+    wanted = tuple(
+        file
+        for file in candidates(policy, calibration, files)
+        if file not in unsure and not any(file.startswith(root + "/") for root in inner)
+    )
     if not wanted:
         return calibration
-    record = runner.run(runner.job(wanted, isolation="split", trial=terms(calibration, policy.split_budget, wanted)))
+    trial = terms(calibration, policy.split_budget, wanted)
+    longest = min(policy.test_timeout_s, max(_PATIENCE_S, *trial["seconds"].values()))
+    record = runner.run(runner.job(wanted, isolation="split", trial=trial, test_timeout_s=longest))
     return judged(calibration, record, policy.split_budget, wanted)
 
 
-def terms(calibration: Calibration, budget: float, wanted: Sequence[str]) -> dict[str, object]:
+def compares_identity(root: Path, calibration: Calibration) -> frozenset[str]:
+    """Files with a test that is red on base and compares two values by identity.
+
+    Plain values lose their identity on the way, and base cannot show what such a test does once it is green.
+    """
+    red: dict[str, set[str]] = {}
+    for test in calibration.tests:
+        if test.outcome in ("failed", "error"):
+            red.setdefault(test.file, set()).add(test.id.split("[", 1)[0].rpartition("::")[2])
+    return frozenset(file for file, names in red.items() if _uses_identity(root / file, names))
+
+
+def _uses_identity(path: Path, names: set[str]) -> bool:
+    try:
+        tree = ast.parse(path.read_bytes())
+    except (OSError, SyntaxError, ValueError, RecursionError):
+        return True
+    functions = (node for node in ast.walk(tree) if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef) and node.name in names)
+    return any(_is_identity(node) for function in functions for node in ast.walk(function))
+
+
+def _is_identity(node: ast.AST) -> bool:
+    if isinstance(node, ast.Call):
+        return getattr(node.func, "attr", "") in ("assertIs", "assertIsNot")
+    if not isinstance(node, ast.Compare) or not any(isinstance(op, ast.Is | ast.IsNot) for op in node.ops):
+        return False
+    return not any(isinstance(side, ast.Constant) for side in (node.left, *node.comparators))
+
+
+def cannot_cross(record: RunRecord) -> frozenset[str]:
+    """Files of a split run with a test that met something that cannot cross; they run shared after all."""
+    return frozenset(
+        result.file
+        for result in record.results
+        if record.isolation == "split" and result.failure is not None and result.failure.type.rpartition(".")[2] == CANNOT
+    )
+
+
+def terms(calibration: Calibration, budget: float, wanted: Sequence[str]) -> dict[str, Any]:
     """The terms of the trial: a file that breaks them is left at once, so that finding out stays cheap."""
     shared: dict[str, float] = dict.fromkeys(wanted, 0.0)
     for test in calibration.tests:
         if test.file in shared:
             shared[test.file] += test.seconds
     green = [test.id for test in calibration.tests if test.file in shared and test.outcome in _GREEN]
-    return {"seconds": {file: budget * max(seconds, FLOOR_S) for file, seconds in shared.items()}, "green": green}
+    seconds = {file: budget * max(spent, FLOOR_S) for file, spent in shared.items()}
+    return {"seconds": seconds, "total": max(TRIAL_S, sum(shared.values())), "green": green}
 
 
 def judged(calibration: Calibration, record: RunRecord, budget: float, wanted: Iterable[str]) -> Calibration:

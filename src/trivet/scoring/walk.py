@@ -122,8 +122,9 @@ class _Walk:
                 head = self.runner(self.scene.head())
                 return replace(found, lifted=harder.lifted(head, found, self.request.leases), reruns=self._again(head, found))
         calibration = self._apart(self.runner(self.scene.base()), calibration)
+        runs = self._runs(self.runner(self.scene.head()), early)
         head = self.runner(self.scene.head())
-        found = replace(whole, calibration=calibration, runs=self._runs(head, early))
+        found = replace(whole, calibration=calibration, runs=runs)
         found = replace(found, lifted=harder.lifted(head, found, self.request.leases))
         if score_leg.is_red(found):
             return replace(found, reruns=self._again(head, found))
@@ -153,12 +154,26 @@ class _Walk:
         """The counted runs: what has run already in the isolation it must have, and the rest."""
         self.say("running the sealed tests on the scoring tree")
         if early is None:
-            return head.runs(head.job(self.scene.tests))
+            return self._fallen_back(head, head.runs(head.job(self.scene.tests)), None)
         if not self.split_files:
             return (early,)
         shared = frozenset(self.scene.tests) - self.split_files
         split = head.runs(head.job([file for file in self.scene.tests if file in self.split_files]))
-        return (*((only(early, shared),) if shared else ()), *split)
+        return self._fallen_back(head, (*((only(early, shared),) if shared else ()), *split), early)
+
+    def _fallen_back(self, head: PartedRunner, runs: tuple[RunRecord, ...], early: RunRecord | None) -> tuple[RunRecord, ...]:
+        """Run what cannot cross on the scoring tree in shared isolation after all: base could not show it."""
+        back = frozenset[str]().union(*(apart.cannot_cross(run) for run in runs))
+        if not back:
+            return runs
+        self.say(f"{len(back)} files cannot run apart on the scoring tree: they run shared")
+        self.split_files -= back
+        shared = frozenset(self.scene.tests) - self.split_files
+        if early is None:
+            plain = replace(head, split_files=frozenset())
+            early = plain.run(plain.job([file for file in self.scene.tests if file in shared]))
+        rest = tuple(only(run, self.split_files) for run in runs if run.isolation == "split")
+        return (only(early, shared), *(run for run in rest if run.collected or run.end.how != "closed"))
 
     def _calibrate(self, base: PartedRunner) -> Calibration:
         """Run base; where its own tests are refused a write, once more with a writable copy, which is kept to if it helps."""

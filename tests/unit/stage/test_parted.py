@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import pytest
 
-from trivet.model import Calibrated, Calibration, RunEnd, RunRecord, ScorePolicy
+from trivet.model import Calibrated, Calibration, Failure, RunEnd, RunRecord, ScorePolicy
 from trivet.model import TestResult as Result
 from trivet.probe import wire
 from trivet.scoring import apart
@@ -56,6 +57,7 @@ def test_the_terms_of_a_trial_follow_base() -> None:
     tests = tuple(Calibrated(id=name, file=name[0], outcome=out, seconds=s) for name, out, s in rows)  # type: ignore[arg-type]
     terms = apart.terms(Calibration(tests=tests, errors=(), end=CLOSED), 3.0, ["a", "b"])
     assert terms["seconds"] == {"a": 9.0, "b": 3.0 * apart.FLOOR_S}
+    assert terms["total"] == apart.TRIAL_S
     assert terms["green"] == ["a::t", "b::t"]
 
 
@@ -63,11 +65,33 @@ def test_a_file_that_fails_a_trial_is_left() -> None:
     """A file is lost once a test that must pass does not, or its time is over."""
     from trivet.probe import watch
 
-    trial = watch.Trial({"seconds": {"a": 1.0, "b": 1.0}, "green": ["a::t"]})
+    trial = watch.Trial({"seconds": {"a": 1.0, "b": 1.0, "d": 9.0}, "total": 4.0, "green": ["a::t"]})
     trial.saw("a::u", {"s": 0.1, "out": "failed"})
     trial.saw("c::t", {"s": 9.0, "out": "failed"})
     assert trial.lost == set()
     trial.saw("a::t", {"s": 0.1, "out": "failed"})
     trial.saw("b::t", {"s": 1.5, "out": "passed"})
     assert trial.lost == {"a", "b"}
+    trial.saw("d::t", {"s": 5.0, "out": "passed"})
+    assert trial.lost == {"a", "b", "d"}
     assert watch.Trial({}).lost == set()
+
+
+IDENTITY = "def test_a(x, y):\n    assert x {} y\n\n\ndef test_b(x):\n    assert x is None\n"
+
+
+@pytest.mark.parametrize(("operator", "red", "unsure"), [("is", "a", True), ("is not", "a", True), ("==", "a", False), ("is", "b", False)])
+def test_a_red_test_that_compares_identity_keeps_its_file_shared(tmp_path: Path, operator: str, red: str, unsure: bool) -> None:
+    """A test that is red on base and compares two values by identity keeps its file shared."""
+    (tmp_path / "f.py").write_text(IDENTITY.format(operator))
+    test = Calibrated(id=f"f.py::test_{red}[is]", file="f.py", outcome="failed", seconds=0.1)
+    assert bool(apart.compares_identity(tmp_path, Calibration(tests=(test,), errors=(), end=CLOSED))) is unsure
+
+
+def test_what_cannot_cross_is_seen_by_its_exception() -> None:
+    """A file of a split run with a test that met something that cannot cross is named; in a shared run nothing is."""
+    failure = Failure(type="SplitUnsupported", message="no")
+    bad = Result(id="f::t", file="f", outcome="failed", seconds=0, phases=(), failure=failure)
+    record = RunRecord(isolation="split", collected=("f::t",), results=(bad,), errors=(), signs=(), end=CLOSED, seconds=1.0)
+    assert apart.cannot_cross(record) == {"f"}
+    assert apart.cannot_cross(replace(record, isolation="shared")) == frozenset()
