@@ -112,8 +112,13 @@ class Mimic:
     # --- following the judge
 
     def enter(self, home, tree):
-        """Make the private working folder: the names of the source tree, and nothing else."""
+        """Start in the source tree. The private folder is only made when a test names files, since most never do."""
         self.home, self.tree = home, tree
+        os.chdir(tree)
+
+    def settle(self):
+        """Make the private working folder: the names of the source tree, and nothing else."""
+        home, tree = self.home, self.tree
         os.makedirs(home, exist_ok=True)
         for name in os.listdir(tree):
             try:
@@ -125,7 +130,9 @@ class Mimic:
     def follow(self, changes):
         """Apply what has changed in the judge's world."""
         for what, value in changes:
-            if what == "env":
+            if what == "home":
+                self.settle()
+            elif what == "env":
                 for name, text in value.items():
                     if text is None:
                         os.environ.pop(name, None)

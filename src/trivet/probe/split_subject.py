@@ -6,6 +6,7 @@ only has to serve honest source well.
 
 import array
 import copy
+import gc
 import importlib
 import importlib.util
 import operator
@@ -289,6 +290,7 @@ class Subject:
         home = self.reader(payload).get()
         fd = self.channel.fds.pop(0)
         self.reap()
+        gc.freeze()  # else the copies' collector touches, and so copies, what they share
         pid = os.fork()
         if pid:
             os.close(fd)

@@ -31,6 +31,7 @@ class World:
         self.base_argv = list(sys.argv)
         self.base_limit = sys.getrecursionlimit()
         self.files = []
+        self.named = False
         self.events = []
         self.link = None
         self._watch()
@@ -98,12 +99,15 @@ class World:
             changes.append(("recursion", limit))
         if self.files:
             changes += self._granted(held)
+        if (self.named or folder != self.root) and held.get("home_of") is not session:
+            held["home_of"] = session
+            changes.insert(0, ("home", None))
         if changes:
             from .split_codec import Writer
 
             w = Writer(link.other, None, None, self.text_out)
             w.put(changes)
-            self.files = []
+            self.files, self.named = [], False
             link._send(session, ch.WORLD, 0, bytes(w.out))
 
     def _env(self):
@@ -118,6 +122,7 @@ class World:
         if len(text) <= LONGEST_PATH and ("/" in text or "." in text) and "\n" not in text and "\0" not in text:
             self._note(text)
         if self.root in text:
+            self.named = True
             text = text.replace(self.root, self.link.current_session.world.get("home", os.path.join(self.scratch, "0")))
         return text
 
@@ -136,8 +141,10 @@ class World:
             if not path.startswith(self.root + os.sep):
                 return
             if os.path.isfile(path):
+                self.named = True
                 self.files.append(path)
             elif os.path.isdir(path) and "/" in text:
+                self.named = True
                 self._folder(path)
         except (OSError, ValueError):
             return
