@@ -224,9 +224,9 @@ class _Walk:
             fresh = pool.submit(harder.fresh, head, found)
             varied = pool.submit(harder.varied, head, found, self.secret)
             if base is not None:
-                calibration = self.controls.admitted(calibration, lambda: base)
-            controls = self.controls.run(calibration, found.runs, head)
-            found = replace(found, calibration=calibration, controls=controls, fresh=fresh.result(), varied=varied.result())
+                calibration, controls = self.controls.run(calibration, found.runs, head, base)
+                found = replace(found, calibration=calibration, controls=controls)
+            found = replace(found, fresh=fresh.result(), varied=varied.result())
         if any(run.end.how != "closed" or any(r.outcome != "passed" for r in run.results) for run in found.fresh):
             found = replace(found, fresh_base=harder.fresh(self.runner(self.scene.base()), found))
         if harder.differs(found):

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import random
 from collections.abc import Callable, Iterable, Mapping
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 from typing import Any, Literal
 
@@ -70,16 +71,35 @@ def judge(
         mode: the policy's ``controls``.
         secret: drawn by the judge for this run.
     """
-    results: list[ControlResult] = []
-    for number, batch in enumerate(controls.plan(book, calibration, passed, mode=mode, secret=secret)):
-        for record, part in _runs(batch, run, secret + number):
-            results += controls.read_results(record, part)
+
+    def results_of(number: int, batch: tuple[Planned, ...]) -> list[ControlResult]:
+        return [row for record, part in _runs(batch, run, secret + number) for row in controls.read_results(record, part)]
+
+    batches = controls.plan(book, calibration, passed, mode=mode, secret=secret)
+    with ThreadPoolExecutor(max_workers=2) as pool:
+        parts = pool.map(results_of, range(len(batches)), batches)
+        results = [row for part in parts for row in part]
     doubts = controls.doubtful(results)
     if not doubts:
         return tuple(results)
     files = tuple(dict.fromkeys(controls.file_of(test) for test in doubts))
     originals = run(files, {"ids": [row.id for row in results], "order_seed": _order(secret)})
     return controls.settle(results, originals)
+
+
+def confirmed(book: Book, results: Iterable[ControlResult], base: Run, *, seed: int) -> frozenset[tuple[str, str, int]]:
+    """Of controls that were not red on head, those that are red on base: (id, kind, line). The others prove nothing.
+
+    Args:
+        book: the alterations of the sealed tree.
+        results: what ``judge`` said of head.
+        base: runs one batch on base.
+        seed: of the order of tests.
+    """
+    keys = {(row.id, row.kind, row.line) for row in results}
+    batch = tuple(one for row in results for one in book.of(row.id) if (row.id, one.kind, one.line) in keys)
+    rows = (row for record, part in _runs(batch, base, seed) for row in controls.read_results(record, part))
+    return frozenset((row.id, row.kind, row.line) for row in rows if row.outcome == "red")
 
 
 def _runs(batch: tuple[Planned, ...], run: Run, seed: int) -> Iterable[tuple[RunRecord, tuple[Planned, ...]]]:
