@@ -8,7 +8,24 @@ import os
 import sys
 import warnings
 
-LONGEST_NOISE = 8_000_000
+RUNNER = ("pytest", "_pytest", "hypothesis", "_hypothesis", "xdist", "execnet", "iniconfig", "nose", "time_machine", "freezegun", "coverage")
+"""What begins like this is installed for tests only, and a mark of them."""
+
+
+def thin(paths, scratch):
+    """Replace each folder of installed packages by one that holds links to all of them but those that only tests need."""
+    for index, path in enumerate(paths):
+        if os.path.basename(path) not in ("site-packages", "dist-packages") or not os.path.isdir(path):
+            continue
+        names = os.listdir(path)
+        if not any(name.lower().startswith(RUNNER) for name in names):
+            continue
+        place = os.path.join(scratch, "lib", "%d" % index, os.path.basename(path))
+        os.makedirs(place)
+        for name in names:
+            if not name.lower().startswith((*RUNNER, "__pycache__")):
+                os.symlink(os.path.join(path, name), os.path.join(place, name))
+        paths[index] = place
 
 
 class Stream:

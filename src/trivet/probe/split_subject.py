@@ -20,7 +20,7 @@ from . import split_channel as ch
 from .split_codec import TooDeep, Writer, pack_u32
 from .split_export import Exports, exact, put_changes, snapshot, value_base
 from .split_fakes import Stage
-from .split_mimic import Mimic
+from .split_mimic import Mimic, thin
 from .split_reader import Reader
 
 
@@ -353,6 +353,10 @@ def main(fd, tree, scratch, paths):
     for mark in ("PYTHONHASHSEED", "PYTHONDONTWRITEBYTECODE"):
         os.environ.pop(mark, None)
     sys.path[0:1] = list(paths)
+    try:
+        thin(sys.path, scratch)
+    except OSError:
+        pass
     channel = Template(fd)
     subject = Subject(channel, tree, scratch)
     subject.mimic.open_streams()

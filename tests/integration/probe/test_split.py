@@ -14,7 +14,7 @@ from trivet.model import RunRecord
 
 SOURCE = '''
 """Things to test."""
-import asyncio, logging, os, sys, warnings, enum, time
+import asyncio, importlib.util, logging, os, sys, warnings, enum, time
 from dataclasses import dataclass
 from decimal import Decimal
 from typing import NamedTuple
@@ -101,7 +101,7 @@ def marks():
         "runner": any(name.partition(".")[0] in ("pytest", "_pytest", "hypothesis", "trivet", "trivet_probe") for name in sys.modules),
         "env": [name for name in os.environ if name.startswith(("PYTEST", "CI", "SOURCE_DATE", "PYTHONHASHSEED"))], "argv": sys.argv,
         "frames": [name for name in frames if name.startswith("test")], "tests": os.path.exists("tests") or os.path.exists("fixtures"),
-        "year": time.gmtime().tm_year,
+        "year": time.gmtime().tm_year, "installed": importlib.util.find_spec("pytest") is not None,
     }
 def swallow(function):
     try: function()
@@ -185,7 +185,7 @@ def test_fresh_a(): assert things.counted() == 2
 def test_fresh_b(): assert things.counted() == 2
 def test_marks():
     found = things.marks()
-    assert found == {"runner": False, "env": [], "argv": [""], "frames": [], "tests": False, "year": found["year"]} and found["year"] != 1999
+    assert found == {"runner": False, "env": [], "argv": [""], "frames": [], "tests": False, "year": found["year"], "installed": False} and found["year"] != 1999
 def test_lie(): assert things.lie() == Decimal("2.71")
 def test_always(): assert things.always() == 5
 def test_always_remote(): assert things.always() == Version("1")
