@@ -60,9 +60,8 @@ def _rows(values: dict[str, object], text: str, preset: str) -> Iterator[tuple[s
         for name, inner in value.items() if isinstance(value, dict) else [("", value)]:
             full = f"{key}.{name}" if name else key
             line = written(text, full, line_of(text, full))
-            origin = (
-                "trivet.toml line " + str(line) if line else "pytest's configuration" if name in ("test_patterns", "not_collected") else f"preset {preset}"
-            )
+            default = "pytest's configuration" if name in ("test_patterns", "not_collected") else f"preset {preset}"
+            origin = f"trivet.toml line {line}" if line else default
             yield full, json.dumps(inner), origin
 
 

@@ -20,6 +20,7 @@ from trivet.stage import copies
 from trivet.stage.cache import Cache, build_digest, key_of
 from trivet.stage.calibrate import calibrate
 from trivet.stage.parted import PartedRunner, only, weights_of
+from trivet.stage.prepare import prepare
 from trivet.stage.replay import environment_of, run_facts
 from trivet.stage.runner import Stand
 from trivet.stage.wall import Wall
@@ -68,6 +69,7 @@ def gather(scene: Scene, request: Request) -> ScoreEvidence:
         "build": build_digest(),
         "wall": wall,
         "own": scene.policy.zones,
+        "prepare": scene.policy.score.prepare,
     }
     calibration_key = key_of(common)
     leased = [(match.file, match.function, match.problem, match.lease) for match in request.leases]
@@ -95,6 +97,7 @@ class _Walk:
         self.say = request.progress
         self.split_files: frozenset[str] = frozenset()
         self.writable = False
+        self.prepared: set[Path] = set()
         self.weights: dict[str, float] = {}
         own_clock = "time_machine==" in environment_of(request.python)["distributions"]
         # Only where the policy asks for a frozen clock itself: the library disturbs absolute sleeps (Python 3.11 and later), now and then.
@@ -102,6 +105,9 @@ class _Walk:
         self.controls = Controls(scene.texts, self.policy.controls, secret, request.cache, calibration_key, request.progress)
 
     def runner(self, stand: Stand) -> PartedRunner:
+        if stand.root not in self.prepared:
+            self.prepared.add(stand.root)
+            prepare(stand.root, self.policy, wall=self.request.wall, python=self.request.python, scratch=self.request.scratch)
         return PartedRunner(
             stand=replace(stand, writable=self.writable),
             policy=self.policy,
