@@ -57,6 +57,7 @@ class Function(NamedTuple):
     sites: Tuple[Site, ...]
     calls: Tuple[str, ...]
     first: int
+    last: int
     tests: bool
     """True for what a test runner may collect: a module's functions and the methods of its classes."""
 
@@ -79,7 +80,7 @@ def find(source: str) -> Dict[str, Function]:
             for kinds in [(*(kind for kind in KINDS if kind in ways(stmt)), *_given(stmt, node))]
             if kinds
         )
-        found[name] = Function(name, sites, tuple(_calls(node)), _first(node).lineno, True)
+        found[name] = Function(name, sites, tuple(_calls(node)), _first(node).lineno, node.end_lineno or node.lineno, True)
     return found
 
 

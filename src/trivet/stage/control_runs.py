@@ -22,6 +22,17 @@ _HANGS = 3
 """Controls that may end their run early before the rest counts as not seen red."""
 
 
+def job_fields(batch: Iterable[Planned], *, order_seed: int) -> dict[str, object]:
+    """The fields of a ``wire.Job`` that runs one batch; its files are ``files_of(batch)``."""
+    planned = tuple(batch)
+    return {"mode": "control", "controls": [one.wire() for one in planned], "ids": [one.id for one in planned], "order_seed": order_seed}
+
+
+def files_of(batch: Iterable[Planned]) -> tuple[str, ...]:
+    """The sealed files of a batch, in the order of their first control."""
+    return tuple(dict.fromkeys(controls.file_of(one.id) for one in batch))
+
+
 def runner_of(runner: Any) -> Run:
     """Run batches on a ``Runner`` (see ``stage.runner``)."""
 
@@ -108,7 +119,7 @@ def _runs(batch: tuple[Planned, ...], run: Run, seed: int) -> Iterable[tuple[Run
     for turn in range(_HANGS):
         if not rest:
             return
-        record = run(controls.files_of(rest), controls.job_fields(rest, order_seed=_order(seed)))
+        record = run(files_of(rest), job_fields(rest, order_seed=_order(seed)))
         left = controls.unfinished(record, rest) if turn < _HANGS - 1 and record.end.test else ()
         yield record, tuple(one for one in rest if one not in left)
         rest = left

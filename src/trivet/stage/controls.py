@@ -31,6 +31,14 @@ ATTEMPTS = 6
 _SHARE = 0.1
 _PER_FILE = 2
 _SPECIFICATIONS = 200
+_TURNS = (
+    ("slight", "raises", "negate"),
+    # A parameter that is altered before the test finds code that takes the answer from the test: it goes first.
+    ("given", "gross", "sentinel", "intruder"),
+    ("intruder", "slight", "sentinel", "raises", "negate", "gross"),
+)
+"""What is tried for a test that is red on base, best first; a turn is a process of its own."""
+
 _WEIGHTS = {"slight": 6, "gross": 2, "sentinel": 2, "negate": 1, "raises": 3, "intruder": 3, "canary": 1}
 
 
@@ -49,6 +57,8 @@ class Planned:
     sure: bool
     admitted: bool
     text: str = ""
+    last: int = 0
+    """Last line of the function that holds the assertion."""
 
     def wire(self) -> dict[str, object]:
         """The control as the probe's job names it."""
@@ -68,17 +78,6 @@ def file_of(test: str) -> str:
 def function_of(test: str) -> str:
     """The function part of a test id, without parameters: ``Class::name`` or ``name``."""
     return test.partition("::")[2].partition("[")[0]
-
-
-def job_fields(batch: Iterable[Planned], *, order_seed: int) -> dict[str, object]:
-    """The fields of a ``wire.Job`` that runs one batch; its files are ``files_of(batch)``."""
-    planned = tuple(batch)
-    return {"mode": "control", "controls": [one.wire() for one in planned], "ids": [one.id for one in planned], "order_seed": order_seed}
-
-
-def files_of(batch: Iterable[Planned]) -> tuple[str, ...]:
-    """The sealed files of a batch, in the order of their first control."""
-    return tuple(dict.fromkeys(file_of(one.id) for one in batch))
 
 
 # --- what could be altered ------------------------------------------------------------------------
@@ -123,9 +122,8 @@ class Book:
         later: list[Planned] = []
         for where, site in places:
             for rank, kind in enumerate(site.kinds):
-                (later if rank else first).append(
-                    Planned(id=test, kind=kind, file=where, line=site.line, end=site.end, sure=site.sure, admitted=False, text=site.text)
-                )
+                one = Planned(id=test, kind=kind, file=where, line=site.line, end=site.end, sure=site.sure, admitted=False, text=site.text)
+                (later if rank else first).append(replace(one, last=function.last if function.sites else 0))
         yield from first
         yield from later
         first_line = function.first
@@ -255,9 +253,9 @@ def plan(
         if ways:
             settled[test] = ways
     tests = list(settled) if mode == "all" else _sample(settled, rng)
-    first = [*_specifications(book, fresh, rng, 0), *_one_kind_a_function(tests, settled, rng)]
-    second = _specifications(book, fresh, rng, 1)
-    return tuple(batch for batch in (_compatible(first), _compatible(second)) if batch)
+    batches = _specifications(book, fresh, rng)
+    batches[0] += _one_kind_a_function(tests, settled, rng)
+    return tuple(batch for batch in map(_compatible, batches) if batch)
 
 
 def _sample(settled: Mapping[str, list[Planned]], rng: random.Random) -> list[str]:
@@ -296,24 +294,29 @@ def _one_kind_a_function(tests: Iterable[str], settled: Mapping[str, list[Planne
     return batch
 
 
-def _specifications(book: Book, fresh: Iterable[str], rng: random.Random, turn: int) -> list[Planned]:
-    """Controls for tests that are red on base: two turns, of different kinds, at assertions that are surely reached where there are any."""
-    chosen: dict[tuple[str, str], Planned | None] = {}
-    batch = []
+def _specifications(book: Book, fresh: Iterable[str], rng: random.Random) -> list[list[Planned]]:
+    """Controls for tests that are red on base: one batch a turn, of different kinds and, where there are several assertions, places."""
+    ways: dict[tuple[str, str], list[Planned]] = {}
+    batches: list[list[Planned]] = [[] for _ in _TURNS]
     for test in fresh:
         function = (file_of(test), function_of(test))
-        if function not in chosen:
-            ways = [one for one in book.of(test) if _decidable(one)]
-            best = [one for one in ways if one.sure] or ways
-            wanted = ("slight", "raises", "negate", "canary") if turn == 0 else ("gross", "sentinel", "intruder")
-            fit = [one for one in best if one.kind in wanted and (one.kind != "canary" or len(ways) == 1)]
-            # A parameter that is altered before the test finds code that takes the answer from the test: it goes first.
-            fit = [one for one in best if turn == 1 and one.kind.startswith(mutate_sites.GIVEN)] or fit
-            chosen[function] = rng.choice(fit) if fit else None
-        one = chosen[function]
-        if one is not None:
+        if function not in ways:
+            ways[function] = _turns([one for one in book.of(test) if _decidable(one)], rng)
+        for batch, one in zip(batches, ways[function], strict=False):
             batch.append(replace(one, id=test))
-    return batch
+    return batches
+
+
+def _turns(ways: list[Planned], rng: random.Random) -> list[Planned]:
+    """Choose an alteration a turn: of the kind that is wanted most, then at a place that no turn has had, then one surely reached."""
+    chosen: list[Planned] = []
+    for wanted in _TURNS:
+        used = {one.line for one in chosen}
+        fit = [one for one in ways if one.kind.partition("=")[0] in wanted and one not in chosen]
+        rng.shuffle(fit)
+        if fit:
+            chosen.append(min(fit, key=lambda one: (wanted.index(one.kind.partition("=")[0]), one.line in used, not one.sure)))
+    return chosen or ways[-1:]
 
 
 def _decidable(one: Planned) -> bool:
@@ -336,12 +339,15 @@ def read_results(record: RunRecord, planned: Iterable[Planned]) -> tuple[Control
 
 def _counts(row: ControlResult, one: Planned, record: RunRecord) -> bool:
     """Whether an alteration that base did not admit says something: red, or passed although it was reached."""
-    if row.outcome == "red":
-        return True
-    if row.outcome not in ("passed", "skipped"):
-        return False
     here = {note.get("state") for note in _notes(record) if note.get("file") == one.file and note.get("line") == one.line}
-    return "reached" in here or (one.sure and "absent" not in here)
+    if row.outcome == "elsewhere":
+        # It failed further on in the same test: the altered assertion let it through.
+        failure = next((result.failure for result in record.results if result.id == one.id), None)
+        later = failure is not None and failure.file == one.file == file_of(one.id) and one.end < failure.line <= one.last
+        return later and "reached" in here and one.kind != "raises"
+    if row.outcome in ("passed", "skipped"):
+        return "reached" in here or (one.sure and "absent" not in here)
+    return row.outcome == "red"
 
 
 def doubtful(results: Iterable[ControlResult]) -> tuple[str, ...]:

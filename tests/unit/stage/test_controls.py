@@ -142,9 +142,27 @@ def test_only_tests_that_passed_on_head_have_controls():
 
 def test_a_test_that_turned_green_gets_controls_of_two_kinds_without_admission():
     book = controls.Book({FILE: TEXT})
-    first, second = controls.plan(book, calibration("failed"), IDS[:1], mode="sample", secret=3)
+    first, second, third = controls.plan(book, calibration("failed"), IDS[:1], mode="sample", secret=3)
     assert (first[0].kind, first[0].admitted) == ("slight", False)
-    assert second[0].kind in ("gross", "sentinel")
+    assert second[0].kind == "gross"
+    assert third[0].kind not in (first[0].kind, second[0].kind)
+
+
+def test_the_controls_of_a_test_that_turned_green_lie_at_different_assertions():
+    text = "def test_x():\n    with pytest.raises(E) as c:\n        f()\n    assert c.value.col == 3\n"
+    test = f"{FILE}::test_x"
+    red_on_base = Calibration(tests=(Calibrated(id=test, file=FILE, outcome="failed", seconds=0),), errors=(), end=RunEnd(how="closed"))
+    for secret in range(5):
+        batches = controls.plan(controls.Book({FILE: text}), red_on_base, [test], mode="sample", secret=secret)
+        assert {one.line for batch in batches for one in batch} == {2, 4}
+        assert batches[0][0].kind == "slight"
+
+
+def test_a_control_that_base_did_not_admit_counts_when_it_failed_only_further_on():
+    one, note = specification("def test_x():\n    with pytest.raises(E) as c:\n        f()\n    assert c.value.col == 3\n", "intruder")
+    later = {one.id: ("failed", Failure(type="AttributeError", message="", file=FILE, line=4))}
+    assert [row.outcome for row in controls.read_results(record(later, notes=[note]), [one])] == ["elsewhere"]
+    assert controls.read_results(record(later), [one]) == ()
 
 
 def test_an_admitted_control_that_is_not_red_is_reported_whatever_it_did():
