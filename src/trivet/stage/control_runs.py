@@ -83,19 +83,30 @@ def judge(
         secret: drawn by the judge for this run.
     """
 
-    def results_of(number: int, batch: tuple[Planned, ...]) -> list[ControlResult]:
-        return [row for record, part in _runs(batch, run, secret + number) for row in controls.read_results(record, part)]
+    def results_of(number: int, batch: tuple[Planned, ...]) -> tuple[ControlResult, ...]:
+        rows = tuple(row for record, part in _runs(batch, run, secret + number) for row in controls.read_results(record, part))
+        if not doubtful(rows):
+            return rows
+        return settle(rows, run(files_of(batch), {"ids": [one.id for one in batch], "order_seed": _order(secret + number)}))
 
     batches = controls.plan(book, calibration, passed, mode=mode, secret=secret)
     with ThreadPoolExecutor(max_workers=2) as pool:
-        parts = pool.map(results_of, range(len(batches)), batches)
-        results = [row for part in parts for row in part]
-    doubts = controls.doubtful(results)
-    if not doubts:
-        return tuple(results)
-    files = tuple(dict.fromkeys(controls.file_of(test) for test in doubts))
-    originals = run(files, {"ids": [row.id for row in results], "order_seed": _order(secret)})
-    return controls.settle(results, originals)
+        return tuple(row for part in pool.map(results_of, range(len(batches)), batches) for row in part)
+
+
+def doubtful(results: Iterable[ControlResult]) -> tuple[str, ...]:
+    """Ids whose control failed elsewhere, or whose negated condition held in this company: run the originals, and ``settle``."""
+    return tuple(row.id for row in results if _doubtful(row))
+
+
+def _doubtful(row: ControlResult) -> bool:
+    return row.outcome in ("elsewhere", "skipped") or (row.outcome == "passed" and row.kind == "negate")
+
+
+def settle(results: Iterable[ControlResult], originals: RunRecord) -> tuple[ControlResult, ...]:
+    """Drop doubtful controls whose unaltered test does not pass in that company either: it needs other tests before it."""
+    passing = {result.id for result in originals.results if result.outcome == "passed"}
+    return tuple(row for row in results if not _doubtful(row) or row.id in passing)
 
 
 def confirmed(book: Book, results: Iterable[ControlResult], base: Run, *, seed: int) -> frozenset[tuple[str, str, int]]:

@@ -55,7 +55,7 @@ def test_a_control_that_passes_on_head_is_reported():
     calibration = control_runs.admit(BOOK, BASE, honest)
 
     def fooled(files, fields):
-        return record(*(result(one["id"], "passed") for one in fields["controls"]))
+        return record(*(result(name, "passed") for name in fields["ids"]))
 
     assert {row.outcome for row in control_runs.judge(BOOK, calibration, IDS, fooled, mode="all", secret=5)} == {"passed"}
 

@@ -2,7 +2,7 @@
 
 from trivet.model import Calibrated, Calibration, Failure, RunEnd, RunRecord
 from trivet.model import TestResult as Result
-from trivet.stage import controls
+from trivet.stage import control_runs, controls
 
 TEXT = """\
 import pytest
@@ -220,6 +220,14 @@ def test_a_control_that_failed_elsewhere_is_dropped_when_its_original_needs_comp
     (batch,) = controls.plan(book, calibration(admitted=admit_everything(book)), IDS[:2], mode="all", secret=1)
     elsewhere = ("failed", Failure(type="KeyError", message="", file=FILE, line=999))
     rows = controls.read_results(record(dict.fromkeys((one.id for one in batch), elsewhere)), batch)
-    assert controls.doubtful(rows) == tuple(IDS[:2])
+    assert control_runs.doubtful(rows) == tuple(IDS[:2])
     again = record({IDS[0]: ("passed", None), IDS[1]: ("failed", None)})
-    assert [row.id for row in controls.settle(rows, again)] == IDS[:1]
+    assert [row.id for row in control_runs.settle(rows, again)] == IDS[:1]
+
+
+def test_a_control_that_failed_where_another_test_was_altered_says_nothing():
+    book = controls.Book({FILE: TEXT})
+    (batch,) = controls.plan(book, calibration(admitted=admit_everything(book)), IDS[:2], mode="all", secret=1)
+    shared = ("failed", Failure(type="AssertionError", message="", file=FILE, line=batch[1].line))
+    rows = controls.read_results(record({IDS[0]: shared, IDS[1]: red(batch[1])}), batch)
+    assert [(row.id, row.outcome) for row in rows] == [(IDS[1], "red")]
