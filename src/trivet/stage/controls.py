@@ -1,11 +1,8 @@
 """Plan negative controls, and read what became of them.
 
-A control is an altered copy of a sealed test that must fail at the altered assertion. Which tests have a working one is learnt on base: a
-few admission runs try one alteration a test each, and what was seen red is admitted. On head a control of an admitted alteration must be
-red again. A test that is red on base and passes on head has no admitted control; it gets one all the same, which counts only where it
-can be decided without base: the altered assertion is surely reached, or was seen to be reached, and the test passed in spite of it.
-
-What is possible for one assertion is decided by ``trivet.probe.mutate_sites``, which the guest uses too.
+Which tests have a working control is learnt on base: a few admission runs try one alteration a test each, and what was seen red is
+admitted. On head it must be red again. A test that is red on base and passes on head gets controls all the same, which count only where
+that can be decided without base: the altered assertion was reached, and the test passed in spite of it.
 """
 
 from __future__ import annotations
@@ -30,6 +27,7 @@ ATTEMPTS = 6
 
 _SHARE = 0.1
 _PER_FILE = 2
+_SAME_NAME = 3
 _SPECIFICATIONS = 200
 _TURNS = (
     ("slight", "raises", "negate"),
@@ -97,6 +95,10 @@ class Book:
             except (SyntaxError, ValueError, RecursionError):
                 self._functions[file] = {}
         self._known: dict[tuple[str, str], tuple[Planned, ...]] = {}
+        self._names: dict[str, list[tuple[str, str, mutate_sites.Function]]] = {}
+        for file, functions in self._functions.items():
+            for name, function in functions.items():
+                self._names.setdefault(name.rpartition("::")[2], []).append((file, name, function))
 
     def of(self, test: str) -> tuple[Planned, ...]:
         """The alterations of one test, best first; the last is a canary."""
@@ -160,8 +162,10 @@ class Book:
         for name in (f"{owner}::{called}" if owner else called, called):
             if name in here:
                 return [(file, here[name])]
-        elsewhere = [(home, functions[called]) for home, functions in self._functions.items() if called in functions]
-        return elsewhere if len(elsewhere) == 1 else []
+        known = self._names.get(called, [])
+        plain = [(home, function) for home, name, function in known if name == called]
+        # Which of several methods of one name is meant is found out by trying.
+        return (plain or [(home, function) for home, _, function in known])[:_SAME_NAME]
 
 
 # --- planning -------------------------------------------------------------------------------------
@@ -278,11 +282,13 @@ def _one_kind_a_function(tests: Iterable[str], settled: Mapping[str, list[Planne
     """Choose an admitted alteration for each test; ids of one function share it, an id for which it is not admitted has none this time."""
     chosen: dict[tuple[str, str], tuple[str, int]] = {}
     seen: dict[str, set[str]] = {}
+    places: dict[tuple[str, int], str] = {}
     batch = []
     for test in tests:
         function = (file_of(test), function_of(test))
         if function not in chosen:
-            ways = settled[test]
+            # A place that is altered for another test already is altered the same way, or not at all.
+            ways = [one for one in settled[test] if places.get((one.file, one.line), one.kind) == one.kind] or settled[test]
             kinds = seen.setdefault(function[0], set())
             missing = [one for one in ways if one.kind not in kinds] or ways
             if kinds.isdisjoint(mutate_sites.VALUE_KINDS):
@@ -290,6 +296,7 @@ def _one_kind_a_function(tests: Iterable[str], settled: Mapping[str, list[Planne
             pick = rng.choices(missing, weights=[_WEIGHTS.get(one.kind, 1) for one in missing])[0]
             kinds.add(pick.kind)
             chosen[function] = pick.key
+            places[pick.file, pick.line] = pick.kind
         batch += [one for one in settled[test] if one.key == chosen[function]]
     return batch
 

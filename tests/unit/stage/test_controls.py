@@ -231,3 +231,17 @@ def test_a_control_that_failed_where_another_test_was_altered_says_nothing():
     shared = ("failed", Failure(type="AssertionError", message="", file=FILE, line=batch[1].line))
     rows = controls.read_results(record({IDS[0]: shared, IDS[1]: red(batch[1])}), batch)
     assert [(row.id, row.outcome) for row in rows] == [(IDS[1], "red")]
+
+
+def test_a_helper_method_of_a_class_in_another_sealed_file_is_found_and_altered_the_same_way_for_all():
+    helper = "tests/sealed/harness.py"
+    text = "class TestIt(Harness):\n    def test_x(self):\n        self.check(f())\n    def test_y(self):\n        self.check(g())\n"
+    book = controls.Book({FILE: text, helper: "class Harness:\n    def check(self, v):\n        assert v == 1\n"})
+    ids = [f"{FILE}::TestIt::test_x", f"{FILE}::TestIt::test_y"]
+    keys = tuple((f"{kind}@{helper}", 3) for kind in ("slight", "gross", "sentinel"))
+    base = Calibration(
+        tests=tuple(Calibrated(id=name, file=FILE, outcome="passed", seconds=0, controls=keys) for name in ids), errors=(), end=RunEnd(how="closed")
+    )
+    for secret in range(8):
+        (batch,) = controls.plan(book, base, ids, mode="all", secret=secret)
+        assert [(one.id, one.line) for one in batch] == [(ids[0], 3), (ids[1], 3)]
