@@ -1,13 +1,19 @@
-"""What all tests share: no skip in CI."""
+"""What all tests share: no skip in CI, and the same generated inputs each time."""
 
 from __future__ import annotations
 
 import os
 from collections.abc import Generator
 
+import hypothesis
 import pytest
 
 CI = os.environ.get("CI", "").lower() in ("1", "true")
+
+# A check of a change answers the same each time; whoever runs the tests at a desk keeps looking in new places.
+hypothesis.settings.register_profile("ci", derandomize=True, deadline=None)
+hypothesis.settings.register_profile("desk", deadline=None)
+hypothesis.settings.load_profile("ci" if CI else "desk")
 
 
 @pytest.hookimpl(wrapper=True)

@@ -86,7 +86,7 @@ def plain(message: str) -> str:
 
 def signature_of(type_: str, message: str, file: str) -> str:
     """Write the signature of one failure as it was seen; the place is named where type and message alone would cover too much."""
-    first = re.sub(r" @ (?=\S+$)", "*", plain(message).replace("||", "*"))  # the two marks of the form itself
+    first = re.sub(r"(?:^| )@ (?=\S+$)", "*", plain(message).replace("||", "*"))  # the two marks of the form itself
     if len(first) > LONGEST:
         first = first[:LONGEST] + "*"
     text = f"{type_}: {first}" if first else type_

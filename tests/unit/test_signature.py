@@ -24,6 +24,7 @@ from trivet.signature import joined, matches, signature_of, signature_problem
         ("KeyError: <object at 0x7f00aa>", "KeyError", "<object at 0x7f11bb>", "", True),
         ("OSError: no /tmp/a/b/file.txt", "OSError", "no /var/x/file.txt", "", True),
         ("AssertionError: a.c", "AssertionError", "abc", "", False),
+        (signature_of("AssertionError", "@ 0", ""), "AssertionError", "@ 0", "", True),
     ],
 )
 def test_a_signature_covers_its_failure_and_no_other(signature, type_, message, file, same):
