@@ -19,6 +19,12 @@ SLICE = 400
 SUB_REPORTS = ("SubtestReport", "SubTestReport")
 
 
+def is_refusal(error):
+    """Whether it is the judge's own refusal, not a class of the source that bears its name."""
+    own = sys.modules.get(__package__ + ".split_errors")
+    return own is not None and type(error) is own.SplitUnsupported
+
+
 class Watch:
     """Registered as the first plugin of the run."""
 
@@ -218,6 +224,8 @@ class Watch:
             return {"type": "Failed", "message": str(report.longrepr)[:600], "file": "", "line": 0}
         file, line = self.places.sealed_line(call.excinfo.tb)
         kind, _, message = brief(error, 1200).partition(": ")
+        if kind == "SplitUnsupported" and not is_refusal(error):
+            kind = "SplitUnsupported_of_source"  # the name alone would send the file into shared isolation
         return {"type": kind, "message": message, "file": file, "line": line}
 
     def _guard_unittest(self):

@@ -165,7 +165,7 @@ class Runner:
                 hash_seed=self._hash_seed(job, variation),
             ) as subject:
                 job.subject_fd, job.extra["split"] = subject.fd, subject.facts
-                return self._run(job, folder, variation, (subject.fd,))
+                return self._run(job, folder, variation, (subject.fd,), peer=subject.child)
         finally:
             shutil.rmtree(home, ignore_errors=True)
 
@@ -197,7 +197,9 @@ class Runner:
         policy = self.policy
         return Limits(memory_b=policy.memory_b, processes=policy.processes, output_b=policy.output_b, scratch_b=policy.scratch_b)
 
-    def _run(self, job: wire.Job, folder: Path, variation: Variation, pass_fds: tuple[int, ...]) -> RunRecord:
+    def _run(
+        self, job: wire.Job, folder: Path, variation: Variation, pass_fds: tuple[int, ...], *, peer: Child | None = None
+    ) -> RunRecord:
         job_fd = os.memfd_create("job", 0)
         reader, writer = os.pipe()
         try:
@@ -212,7 +214,7 @@ class Runner:
             writer = -1
             fold = Fold(job.nonce, job.root)
             try:
-                end = _Watchman(child, reader, fold, job, self.policy.timeout_s).watch()
+                end = _Watchman(child, reader, fold, job, self.policy.timeout_s, peer).watch()
             finally:
                 child.close()
             output = child.output.decode("utf-8", "replace")
@@ -241,10 +243,10 @@ class Runner:
 
 
 class _Watchman:
-    """Reads records until the run is over, one way or another."""
+    """Reads records until the run is over, one way or another. ``peer`` is the subject of a split run: its limits end the run as well."""
 
-    def __init__(self, child: Child, reader: int, fold: Fold, job: wire.Job, timeout_s: float) -> None:
-        self.child, self.reader, self.fold = child, reader, fold
+    def __init__(self, child: Child, reader: int, fold: Fold, job: wire.Job, timeout_s: float, peer: Child | None = None) -> None:
+        self.child, self.reader, self.fold, self.peer = child, reader, fold, peer
         self.test_s = job.test_timeout_s
         self.total_s = timeout_s
         os.set_blocking(reader, False)
@@ -266,8 +268,8 @@ class _Watchman:
                     return self._closed()
                 if self.fold.current != current:
                     current, self.since = self.fold.current, now
-                if self.child.breach:
-                    return RunEnd(how="limit", limit=self.child.breach, detail=self.child.breach, test=current)
+                if breach := self._breach():
+                    return RunEnd(how="limit", limit=breach, detail=breach, test=current)
                 status = self.child.poll()
                 if status is not None:
                     return self._ended(status, current)
@@ -276,6 +278,11 @@ class _Watchman:
                     return late
                 if not open_:
                     time.sleep(0.01)  # the descriptor is closed, the process lives on: wait for its end or a limit
+
+    def _breach(self) -> str:
+        if self.peer is not None and self.peer.poll() is not None and self.peer.breach:
+            return self.peer.breach
+        return self.child.breach
 
     def _late(self, began: float, now: float, current: str) -> RunEnd | None:
         if current and now - self.since > self.test_s:
@@ -316,8 +323,8 @@ class _Watchman:
         if self.fold.closed:
             return self._closed()
         current = self.fold.current or current
-        if self.child.breach:
-            return RunEnd(how="limit", limit=self.child.breach, detail=self.child.breach, test=current)
+        if breach := self._breach():
+            return RunEnd(how="limit", limit=breach, detail=breach, test=current)
         if status < 0:
             try:
                 name = signal.Signals(-status).name

@@ -11,6 +11,7 @@ import pytest
 from compat import runs
 from trivet import model
 from trivet.model import RunRecord
+from trivet.scoring.apart import cannot_cross
 
 SOURCE = '''
 """Things to test."""
@@ -303,3 +304,11 @@ def test_source_cannot_be_reached_by_another_way(tmp_path: Path) -> None:
     record = split(tmp_path, "X = 1\n", test)
     assert record.results[0].failure is not None
     assert record.results[0].failure.type.rpartition(".")[2] == "SplitUnsupported"
+
+
+def test_source_cannot_ask_for_shared_isolation_by_the_name_of_our_refusal(tmp_path: Path) -> None:
+    """An exception of the source that is called as the judge's refusal is an ordinary failure."""
+    source = "class SplitUnsupported(Exception): pass\ndef f(): raise SplitUnsupported('cannot cross')\n"
+    record = split(tmp_path, source, "import things\ndef test_f(): assert things.f() == 1\n")
+    assert record.results[0].failure is not None
+    assert cannot_cross(record) == frozenset()
