@@ -10,6 +10,7 @@ import contextlib
 import functools
 import os
 import stat
+import threading
 from collections.abc import Iterable, Iterator
 from pathlib import Path
 
@@ -18,6 +19,7 @@ from trivet.stage import wall_native as native
 _OTHERS_PASS = 0o001
 _OTHERS_READ = 0o004
 _MOST = 60_000
+_LOOKING = threading.Lock()
 
 
 def closed_folders(paths: Iterable[Path]) -> dict[Path, list[Path]]:
@@ -69,9 +71,17 @@ def _show(path: str, fd: int) -> None:
     native.mount(f"/proc/self/fd/{fd}", path, None, native.MS_BIND | native.MS_REC)
 
 
-@functools.lru_cache(maxsize=32)
 def open_to_others(path: Path) -> bool:
-    """Whether others may read all that lies below a path, as far as this can be found out quickly; once for the life of this process."""
+    """Whether others may read all that lies below a path, as far as this can be found out quickly; once for the life of this process.
+
+    Compiled files are passed over: they come from what is read here, and an interpreter that may not read one compiles anew.
+    """
+    with _LOOKING:  # several runs start at once, and one look is enough
+        return _open_to_others(path)
+
+
+@functools.lru_cache(maxsize=32)
+def _open_to_others(path: Path) -> bool:
     for count, mode in enumerate(_modes(path)):
         if count > _MOST or not mode & _OTHERS_READ or (stat.S_ISDIR(mode) and not mode & _OTHERS_PASS):
             return False
@@ -80,11 +90,16 @@ def open_to_others(path: Path) -> bool:
 
 def _modes(path: Path) -> Iterator[int]:
     yield path.stat().st_mode
-    for folder, _, _ in os.walk(path):
-        with os.scandir(folder) as rows:
+    folders = [str(path)]
+    while folders:
+        with os.scandir(folders.pop()) as rows:
             for row in rows:
-                if not row.is_symlink():
-                    yield row.stat(follow_symlinks=False).st_mode
+                if row.is_symlink() or row.name == "__pycache__":
+                    continue
+                mode = row.stat(follow_symlinks=False).st_mode
+                yield mode
+                if stat.S_ISDIR(mode) and mode & _OTHERS_PASS:
+                    folders.append(row.path)
 
 
 def _exists(path: Path) -> bool:
