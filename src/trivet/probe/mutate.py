@@ -35,19 +35,34 @@ def install(job, emit):
         file = control.get("file") or control["id"].split("::")[0]
         controls.setdefault(_realpath(_join(job.root, file)), {}).setdefault((control["line"], control["kind"]), (control, file))
     ids = {control["id"].split("[")[0] for control in job.controls}
-    finder = Finder({path: _Copy(path, list(rows.values()), ids, emit) for path, rows in controls.items()})
+    turn = _Turn()
+    finder = Finder({path: _Copy(path, list(rows.values()), ids, emit, turn) for path, rows in controls.items()})
     sys.meta_path.insert(0, finder)
     _stay_in_front(finder)
-    return Brief(emit, given)
+    return Brief(emit, given, turn)
+
+
+class _Turn:
+    """Whose turn it is: the id of the test that runs, and the alterations that were reached in it."""
+
+    def __init__(self):
+        self.test = ""
+        self.reached = set()
 
 
 class Brief:
     """Nobody reads how an altered test failed, only where: leave out what makes failures slow, and end the process after the last test."""
 
-    def __init__(self, emit, given):
+    def __init__(self, emit, given, turn):
         from _pytest.assertion import util
 
-        self._emit, self._util, self._given = emit, util, given
+        self._emit, self._util, self._given, self._turn = emit, util, given, turn
+
+    @pytest.hookimpl(tryfirst=True)
+    def pytest_runtest_logstart(self, nodeid):
+        """Parameter sets share a function: which of them reached an alteration is told apart."""
+        self._turn.test = nodeid
+        self._turn.reached.clear()
 
     def pytest_configure(self, config):
         """No source text in failures."""
@@ -217,8 +232,8 @@ class _Shim:
 class _Copy:
     """The altered copy of one file."""
 
-    def __init__(self, path, rows, ids, emit):
-        self.path, self._rows, self._ids, self._emit = path, rows, ids, emit
+    def __init__(self, path, rows, ids, emit, turn):
+        self.path, self._rows, self._ids, self._emit, self._turn = path, rows, ids, emit, turn
         self._functions = {tuple(name.split("::")[1:]) for name in ids}
         self.objects = {}
 
@@ -239,8 +254,12 @@ class _Copy:
         return mutate_sites.plant(_compile(tree, filename, "exec", dont_inherit=True), self.objects)
 
     def _teller(self, control, file):
+        turn, key = self._turn, (file, control["line"], control["kind"])
+
         def tell(text):
-            self._tell(control, file, "reached", altered=text[:300])
+            if key not in turn.reached:
+                turn.reached.add(key)
+                self._tell(control, file, "reached", altered=text[:300], test=turn.test)
 
         return tell
 

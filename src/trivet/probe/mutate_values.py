@@ -1,7 +1,7 @@
 """What an altered test is given instead of the value that it expects.
 
-``Alter`` is the object that stands among the constants of an altered test. It says once that the altered assertion was reached, and
-answers with another value of the same type (``slight``: the next one, ``gross``: a far one), with something equal to nothing (``sentinel``), or with
+``Alter`` is the object that stands among the constants of an altered test. It says that the altered assertion was reached, and answers
+with another value of the same type (``slight``: the next one, ``gross``: a far one), with something equal to nothing (``sentinel``), or with
 a private exception. References to the standard types are taken when this module is loaded, before any code under test.
 """
 
@@ -26,17 +26,11 @@ class Unknown(Exception):
 class Alter:
     """The voice of one negative control inside of an altered test."""
 
-    __slots__ = ("_reached", "_tell")
+    __slots__ = ("_note",)
 
     def __init__(self, tell):
-        """``tell(text)`` is called once, when the altered assertion is evaluated."""
-        self._reached = False
-        self._tell = tell
-
-    def _note(self, text):
-        if not self._reached:
-            self._reached = True
-            self._tell(text)
+        """``tell(text)`` is called each time the altered assertion is evaluated."""
+        self._note = tell
 
     def slight(self, value):
         """Another value of the same type, as near as it can be."""

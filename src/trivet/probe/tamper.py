@@ -177,11 +177,11 @@ class Guard:
     def pytest_plugin_registered(self, plugin, manager):
         """Tell of plugins that production code brings or registers."""
         state = self.state
-        if plugin is self:
+        if plugin is self or state.job.own_runner:  # a project that the runner itself needs has a hand in every registration
             return
         by_source = state.place(plugin) == "source"
         if by_source or state.places.caller_is_source(sys._getframe(1)):
-            state.sign("plugin", f"a pytest plugin of production code was registered: {_name_of(plugin)}", not state.job.own_runner)
+            state.sign("plugin", f"a pytest plugin of production code was registered: {_name_of(plugin)}", True)
 
     def pytest_configure(self, config):
         """Keep the configuration."""

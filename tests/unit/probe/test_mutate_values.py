@@ -80,12 +80,12 @@ def test_unknown_types_become_something_equal_to_nothing():
     assert told == ["expected value replaced by an object that is equal to nothing"]
 
 
-def test_what_was_altered_is_told_once():
+def test_what_was_altered_is_told_each_time():
     told: list = []
     alter = mutate_values.Alter(told.append)
     alter.slight(3)
     alter.slight(4)
-    assert told == ["expected value 3 replaced by 4"]
+    assert told == ["expected value 3 replaced by 4", "expected value 4 replaced by 5"]
 
 
 def test_the_text_of_foreign_objects_is_never_asked_for():

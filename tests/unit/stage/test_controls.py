@@ -1,5 +1,7 @@
 """Planning negative controls and reading what became of them."""
 
+import dataclasses
+
 from trivet.model import Calibrated, Calibration, Failure, RunEnd, RunRecord
 from trivet.model import TestResult as Result
 from trivet.stage import control_runs, controls
@@ -195,6 +197,14 @@ def test_a_control_that_base_did_not_admit_counts_when_its_assertion_was_reached
     assert controls.read_results(record(passed), [one]) == ()
     (row,) = controls.read_results(record(passed, notes=[note]), [one])
     assert (row.outcome, row.altered) == ("passed", "3 for 4")
+
+
+def test_a_branch_that_another_parameter_set_took_was_not_reached_here():
+    one, note = specification("def test_x():\n    for y in z:\n        assert f(y) == 3\n", "slight")
+    one = dataclasses.replace(one, id=one.id + "[a]")
+    passed = {one.id: ("passed", None)}
+    assert controls.read_results(record(passed, notes=[{**note, "test": one.id.replace("[a]", "[b]")}]), [one]) == ()
+    assert len(controls.read_results(record(passed, notes=[{**note, "test": one.id}]), [one])) == 1
 
 
 def test_a_control_that_base_did_not_admit_counts_when_its_assertion_cannot_be_missed():
