@@ -170,3 +170,8 @@ def test_scripts_that_are_called_can_be_executed() -> None:
 
 def test_every_command_of_the_overview_is_there() -> None:
     assert not [row for row in COMMANDS if not (ROOT / "src" / "trivet" / "cli" / f"{row.replace('-', '_')}_command.py").exists()]
+
+
+def test_the_measured_table_of_the_threat_model_is_what_was_measured() -> None:
+    done = subprocess.run(["python3", str(ROOT / "scripts" / "measured.py"), "--check"], check=False)
+    assert done.returncode == 0, "run scripts/measured.py with the results of a corpus run"

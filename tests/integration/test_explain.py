@@ -91,3 +91,17 @@ def test_the_folder_of_a_run_is_told_again(repo: Repo, capsys: pytest.CaptureFix
     out = capsys.readouterr().out
     assert "TRV101" in out
     assert out.endswith("MERGE_BLOCKED: PASS FAIL NOT_RUN\n")
+
+
+def test_isolation_says_what_each_level_was_seen_to_stop_and_what_the_policy_asks(repo: Repo, capsys: pytest.CaptureFixture[str]) -> None:
+    repo.commit({**VERDICTS, "trivet.toml": 'schema = 1\n[score]\nisolation = "split"\n'})
+    facts = explained(capsys, "--isolation")
+    assert facts["isolation"] == "split"
+    level = facts["measured"]["auto"]  # type: ignore[index]
+    assert level["honest"][0] == level["honest"][1] > 0
+    assert level["overfit"][0] < level["overfit"][1], "the threat model says that overfitting is not stopped"
+
+
+def test_a_question_without_a_thing_is_a_usage_error(repo: Repo, capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["explain"]) == 2
+    assert "nothing to explain" in capsys.readouterr().err

@@ -34,16 +34,21 @@ _MOVES = {
 
 def arguments(parser: argparse.ArgumentParser) -> None:
     """Declare the options."""
-    parser.add_argument("what", metavar="PATH|RULE|DIR", help="a path of the repository, a rule id, or the folder of a run")
+    parser.add_argument("what", metavar="PATH|RULE|DIR", nargs="?", help="a path of the repository, a rule id, or the folder of a run")
     parser.add_argument("--repo", metavar="DIR", type=Path, help="the repository (default: the current folder's)")
     parser.add_argument("--base", metavar="REV", default="HEAD", help="the commit whose policy counts (default: %(default)s)")
     parser.add_argument("--owner", action="store_true", help="say who may change the path, by the CODEOWNERS of --base")
+    parser.add_argument("--isolation", action="store_true", help="say which attack families each level of isolation was seen to stop")
     parser.add_argument("--json", action="store_true", help="print the answer as JSON")
 
 
 def run(args: argparse.Namespace, door: Door) -> int:
     """Explain one thing; always 0 when there is something to explain."""
-    if args.owner:
+    if args.isolation:
+        facts, text = _isolation(args, door)
+    elif args.what is None:
+        raise UsageError("nothing to explain", hint="name a path, a rule such as TRV107, or the folder of a run; or --isolation")
+    elif args.owner:
         facts, text = _owner(args, door)
     elif _RULE.fullmatch(args.what):
         facts, text = _rule(args.what.upper())
@@ -57,6 +62,39 @@ def run(args: argparse.Namespace, door: Door) -> int:
 
 def _table(title: str, rows: Iterator[tuple[str, str]]) -> str:
     return title + "\n" + "".join(f"    {name:<10}{value}\n" for name, value in rows if value)
+
+
+# --- isolation ----------------------------------------------------------------------------------------
+
+
+def _isolation(args: argparse.Namespace, door: Door) -> tuple[dict[str, object], str]:
+    """What each level was seen to stop, and which level the policy of the repository asks for."""
+    from importlib.resources import files  # noqa: PLC0415
+
+    from trivet.git import CommitTree, open_repository  # noqa: PLC0415
+    from trivet.sealed.policy import read_policy  # noqa: PLC0415
+
+    levels: dict[str, dict[str, list[int]]] = json.loads(files("trivet.templates").joinpath("measured.json").read_text("utf-8"))
+    with open_repository(door.cwd / args.repo if args.repo else door.cwd) as repository:
+        score = read_policy(CommitTree(repository, repository.commit(args.base), args.base)).score
+    families = sorted({family for level in levels.values() for family in level} - {"honest"})
+    width = max(map(len, (*families, "honest patches merged")))
+    lines = [f"{'attacks stopped':{width}}  " + "  ".join(f"{name:>10}" for name in levels)]
+    for family in (*families, "honest"):
+        name = "honest patches merged" if family == "honest" else family
+        cells = ("{}/{}".format(*level[family]) if family in level else "-" for level in levels.values())
+        lines.append(f"{name:{width}}  " + "  ".join(f"{cell:>10}" for cell in cells))
+    asked = f"this repository: isolation = {score.isolation}, controls = {score.controls}, vary = {str(score.vary).lower()}"
+    overrides = [f"    {row.path}: {row.isolation}" for row in score.override]
+    note = "under auto, files run split where base shows that they can; every verdict names which ran how"
+    facts: dict[str, object] = {
+        "measured": levels,
+        "isolation": score.isolation,
+        "controls": score.controls,
+        "vary": score.vary,
+        "override": {row.path: row.isolation for row in score.override},
+    }
+    return facts, "\n".join((*lines, "", asked, *overrides, note)) + "\n"
 
 
 # --- a rule -----------------------------------------------------------------------------------------

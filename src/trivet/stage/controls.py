@@ -78,9 +78,6 @@ def function_of(test: str) -> str:
     return test.partition("::")[2].partition("[")[0]
 
 
-# --- what could be altered ------------------------------------------------------------------------
-
-
 class Book:
     """All alterations of all tests, read once from the sources.
 
@@ -354,9 +351,9 @@ def read_results(record: RunRecord, planned: Iterable[Planned]) -> tuple[Control
 
 def _counts(row: ControlResult, one: Planned, record: RunRecord) -> bool:
     """Whether an alteration that base did not admit says something: red, or passed although it was reached."""
-    places = [note for note in _notes(record) if note.get("file") == one.file and note.get("line") == one.line]
     # Parameter sets share a function, and one of them may take another branch: what counts was reached in this very test.
-    here = {note.get("state") for note in places if note.get("test", one.id) == one.id}
+    mine = [note for note in _notes(record) if note.get("test", one.id) == one.id]
+    here = {note.get("state") for note in mine if note.get("file") == one.file and note.get("line") == one.line}
     if row.outcome == "elsewhere":
         # It failed further on in the same test: the altered assertion let it through.
         failure = next((result.failure for result in record.results if result.id == one.id), None)
