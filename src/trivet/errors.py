@@ -52,6 +52,12 @@ class OutputError(TrivetError):
     code = "TRV-E20"
 
 
+class HostError(TrivetError):
+    """This host has not enough of something: the disk is full, or no more files may be open."""
+
+    code = "TRV-E21"
+
+
 class SandboxError(TrivetError):
     """No wall of the asked strength can be raised on this host."""
 

@@ -6,6 +6,7 @@ half of flake-lease; an oracle change goes to admission; a patch is laid over ba
 
 from __future__ import annotations
 
+import errno
 import signal
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
@@ -13,7 +14,7 @@ from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import Any
 
-from trivet.errors import TrivetError
+from trivet.errors import HostError, TrivetError
 from trivet.git import CommitTree, Repository, open_repository
 from trivet.legs import lease as lease_leg
 from trivet.legs import oracle as oracle_leg
@@ -33,6 +34,8 @@ from trivet.stage.overlay import plan_overlay
 from trivet.stage.replay import epoch_bucket, find_python, replay_key
 from trivet.stage.wall import choose
 from trivet.zones import Zones
+
+_SHORT_OF = frozenset({errno.ENOSPC, errno.EDQUOT, errno.EMFILE, errno.ENFILE, errno.ENOMEM})
 
 
 def _silent(_line: str) -> None:
@@ -86,13 +89,22 @@ def judge(request: GateRequest) -> Decision:
     Raises:
         TrivetError: the gate cannot do its work; the merge stays blocked.
     """
-    with open_repository(request.repo) as repository:
-        situation = read_situation(repository, request)
-        if situation.kind == "oracle":
-            from trivet.admission import admit  # noqa: PLC0415 - the other change set; loaded when it is met
+    try:
+        with open_repository(request.repo) as repository:
+            situation = read_situation(repository, request)
+            if situation.kind == "oracle":
+                from trivet.admission import admit  # noqa: PLC0415 - the other change set; loaded when it is met
 
-            return admit(repository, request, situation)
-        return _judge_patch(repository, request, situation)
+                return admit(repository, request, situation)
+            return _judge_patch(repository, request, situation)
+    except OSError as error:
+        if error.errno not in _SHORT_OF:
+            raise
+        raise HostError(
+            f"this host cannot do it: {error.strerror}",
+            where=str(error.filename or ""),
+            hint="free some space, or let TMPDIR name a folder that has room for two copies of the repository's tree",
+        ) from error
 
 
 def read_situation(repository: Repository, request: GateRequest) -> Situation:

@@ -71,6 +71,10 @@ def _dispatch(argv: list[str]) -> int:
         args = parser_of(name, module).parse_args(argv[1:])
     except SystemExit as stop:  # --help
         return int(stop.code or 0)
+    except UsageError:
+        if hasattr(module, "forget"):
+            module.forget(argv[1:], door)
+        raise
     before = None
     with suppress(ValueError):  # not the main thread: the caller's business
         before = signal.signal(signal.SIGTERM, _terminated)

@@ -7,6 +7,7 @@ text format the last line on standard output is MERGE_OK or MERGE_BLOCKED: <flak
 from __future__ import annotations
 
 import argparse
+import itertools
 import json
 import signal
 from pathlib import Path
@@ -54,6 +55,17 @@ def change_arguments(parser: argparse.ArgumentParser) -> None:
 def run(args: argparse.Namespace, door: Door) -> int:
     """Judge one change and write its files; the exit status says what was decided."""
     return judge_and_tell(args, door, LEGS)
+
+
+def forget(argv: list[str], door: Door, legs: tuple[LegName, ...] = LEGS) -> None:
+    """Clear the folder that a call names which is wrong otherwise: a word of an earlier run must not outlive this one."""
+    from trivet.report import files  # noqa: PLC0415
+
+    named = [after for word, after in itertools.pairwise(argv) if word == "--out"]
+    named += [word.partition("=")[2] for word in argv if word.startswith("--out=")]
+    out = door.cwd / (named[-1] if named else "ci_out")
+    if out.is_dir():
+        files.clear(out, legs)
 
 
 def judge_and_tell(args: argparse.Namespace, door: Door, legs: tuple[LegName, ...]) -> int:

@@ -20,3 +20,9 @@ def arguments(parser: argparse.ArgumentParser) -> None:
 def run(args: argparse.Namespace, door: Door) -> int:
     """Judge one leg; the exit status is that of its verdict."""
     return gate_command.judge_and_tell(args, door, (args.leg,))
+
+
+def forget(argv: list[str], door: Door) -> None:
+    """Clear the words of the named leg, or all of them when the call names none."""
+    legs = tuple(leg for leg in LEGS if leg in argv)
+    gate_command.forget(argv, door, legs or LEGS)
