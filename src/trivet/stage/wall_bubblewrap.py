@@ -15,6 +15,7 @@ from trivet.errors import SandboxError
 from trivet.model import WallFacts
 from trivet.stage import wall_seccomp as seccomp
 from trivet.stage.wall_child import Child, Launch, Reach, launch
+from trivet.stage.wall_expose import installations_open
 from trivet.stage.wall_limits import Limits, give, group_version, make_group, prefer_to_be_killed, rlimits, set_rlimits, spare_uid, tasks_of
 
 _PATH = "/usr/local/bin:/usr/bin:/bin"
@@ -88,7 +89,7 @@ class BubblewrapWall:
                 command += ["--setenv", name, value]
             group = make_group(limits)
             plan = Launch(
-                argv=[*command, "--", *self._become(uid), *argv],
+                argv=[*command, "--", *self._become(uid, plain=installations_open(reach.read)), *argv],
                 env={name: value for name, value in env.items() if name not in loader},
                 cwd=Path("/"),
                 limits=limits,
@@ -114,10 +115,11 @@ class BubblewrapWall:
         spaces = ["--unshare-pid", "--unshare-net", "--unshare-ipc", "--unshare-uts", "--unshare-cgroup-try"]
         return [*user, *spaces, *kept, "--die-with-parent", "--new-session"]
 
-    def _become(self, uid: int | None) -> list[str]:
+    def _become(self, uid: int | None, *, plain: bool) -> list[str]:
+        """``plain``: others may read all it needs (the folders above are bwrap's own), so that no capability is left to it."""
         if uid is None:
             return []
-        keep = "-all,+dac_read_search"
+        keep = "-all" if plain else "-all,+dac_read_search"
         who = [f"--reuid={uid}", f"--regid={uid}", "--clear-groups"]
         return [self._setpriv, *who, f"--inh-caps={keep}", f"--ambient-caps={keep}", f"--bounding-set={keep}", "--no-new-privs"]
 
@@ -141,6 +143,9 @@ def _binds(reach: Reach, limits: Limits) -> list[str]:
     rows += [(str(path), ["--ro-bind-try", str(path), str(path)]) for path in reach.read]
     rows += [(str(path), ["--bind", str(path), str(path)]) for path in reach.write]
     rows += [(str(path), ["--perms", "0777", "--size", str(limits.scratch_b), "--tmpfs", str(path)]) for path in reach.private]
+    above = {str(folder) for path, _ in rows for folder in Path(path).parents[:-1]} - {path for path, _ in rows}
+    # bwrap makes the folders above a mount for its own user alone.
+    rows += [(folder, ["--perms", "0755", "--dir", folder]) for folder in above]
     rows.sort(key=lambda row: len(Path(row[0]).parts))
     return [word for _, words in rows for word in words]
 

@@ -15,6 +15,7 @@ from collections.abc import Iterable, Iterator
 from pathlib import Path
 
 from trivet.stage import wall_native as native
+from trivet.stage.wall_reach import SYSTEM
 
 _OTHERS_PASS = 0o001
 _OTHERS_READ = 0o004
@@ -69,6 +70,13 @@ def _show(path: str, fd: int) -> None:
     else:
         os.close(os.open(path, os.O_CREAT | os.O_WRONLY | os.O_CLOEXEC, 0o644))
     native.mount(f"/proc/self/fd/{fd}", path, None, native.MS_BIND | native.MS_REC)
+
+
+@functools.lru_cache(maxsize=8)
+def installations_open(paths: tuple[Path, ...]) -> bool:
+    """Whether others may read the installations and environments among the paths that are not the system's."""
+    own = [path for path in paths if str(path) not in SYSTEM and ((path / "pyvenv.cfg").exists() or any(path.glob("lib/python3*")))]
+    return all(map(open_to_others, own))
 
 
 def open_to_others(path: Path) -> bool:

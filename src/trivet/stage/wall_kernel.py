@@ -19,7 +19,7 @@ from trivet.stage import wall_native as native
 from trivet.stage import wall_notify as notify
 from trivet.stage import wall_seccomp as seccomp
 from trivet.stage.wall_child import Child, Launch, Reach, Spaces, launch
-from trivet.stage.wall_expose import covers, expose, open_to_others
+from trivet.stage.wall_expose import covers, expose, installations_open
 from trivet.stage.wall_limits import (
     Limits,
     drop_to,
@@ -130,7 +130,7 @@ class _Run:
     def __init__(self, wall: KernelWall, reach: Reach, limits: Limits, uid: int | None) -> None:
         self.form, self.loopback, self.filter, self.deputy = wall.form, wall.loopback, wall.filter, wall.deputy
         self.reach, self.limits, self.uid = reach, limits, uid
-        self.plain = uid is not None and self.form.spaces == "root" and _open_to_others(reach.read)
+        self.plain = uid is not None and self.form.spaces == "root" and installations_open(reach.read)
         written = (*reach.write, *reach.private)
         self.covers = covers((*reach.read, *written) if covers(written) else reach.read) if self.plain else ()
         opened = _open_system()
@@ -207,13 +207,6 @@ class _Run:
         tape.add("prctl", native.PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0)
         tape.add("landlock_restrict_self", self.ruleset.fd, 0)
         tape.add("seccomp", 1, 0, self.filter.header)
-
-
-@functools.lru_cache(maxsize=8)
-def _open_to_others(paths: tuple[Path, ...]) -> bool:
-    """Whether others may read the installations and environments among the paths that are not the system's."""
-    own = [path for path in paths if str(path) not in SYSTEM and ((path / "pyvenv.cfg").exists() or any(path.glob("lib/python3*")))]
-    return all(map(open_to_others, own))
 
 
 @functools.cache
