@@ -4,7 +4,7 @@
 #   make lint     formatter-independent lint, types, import contracts
 #   make corpus   every executable case: the shared corpora where they are, and our own
 #   make real     releases of real projects (needs the shared tasks)
-#   make bench    benchmarks; results as JSON beside the scripts
+#   make bench    benchmarks; results as JSON in benchmarks/results, then one table with goals and figures
 #   make lock     write requirements/dev.txt anew (needs uv)
 
 SHELL := /bin/sh
@@ -39,7 +39,8 @@ real: $(READY) system
 	$(BIN)/python "$(SHARED)/judge/run_real.py" --trivet "$(CURDIR)/$(BIN)/trivet" $(ARGS)
 
 bench: $(READY)
-	@for script in benchmarks/*.py; do [ -e "$$script" ] || continue; echo "$$script"; $(BIN)/python "$$script" || exit 1; done
+	@for script in benchmarks/bench_*.py; do echo "$$script"; $(BIN)/python "$$script" || exit 1; done
+	$(BIN)/python benchmarks/table.py
 
 # Packages of the system that some tests need: installed where that is allowed, otherwise these tests are skipped by name.
 system:

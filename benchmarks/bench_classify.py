@@ -1,35 +1,30 @@
 """How long does it take to classify a change and judge its oracle-integrity, against `git diff --name-status` on the same change?
 
-    python benchmarks/bench_classify.py [--files 35000] [--changed 300] [--rounds 15] [--json FILE]
+    python benchmarks/bench_classify.py [--files 35000] [--rounds 15] [--loaded] [--json FILE]
 
-Builds a repository of that many files in a temporary folder, then measures in turn, so that a busy host slows both alike: the git command;
-the same work in trivet inside one process (policy, change set, zones, seal, verdict); and the start of Python with trivet's imports, which
-a command line pays once. Prints medians and their ratio; the goal is a ratio of at most 3 (in process).
+Builds a repository of that many files in a temporary folder, with a change of 300 paths and one of 10,000, then measures in turn: the git
+command; the same work in trivet inside one process (policy, change set, zones, seal, verdict); and the start of Python with trivet's
+imports, which a command line pays once. The goals are a ratio of at most 3 for 300 paths and of at most 2 for 10,000 (in process).
 """
 
 from __future__ import annotations
 
-import argparse
-import json
 import os
-import platform
 import statistics
 import subprocess
 import sys
 import tempfile
-import time
-from collections.abc import Callable
+from functools import partial
 from pathlib import Path
 
-ROOT = Path(__file__).resolve().parent.parent
-sys.path[:0] = [str(ROOT / "src")]
+from measure import ROOT, Figure, arguments, finish, in_turn, quartiles, under_load
 
-from trivet.git import CommitTree, open_repository  # noqa: E402
-from trivet.legs import oracle  # noqa: E402
-from trivet.sealed.changes import read_changes  # noqa: E402
-from trivet.sealed.manifest import read_seal  # noqa: E402
-from trivet.sealed.policy import read_policy  # noqa: E402
-from trivet.zones import Zones  # noqa: E402
+from trivet.git import CommitTree, open_repository
+from trivet.legs import oracle
+from trivet.sealed.changes import read_changes
+from trivet.sealed.manifest import read_seal
+from trivet.sealed.policy import read_policy
+from trivet.zones import Zones
 
 ENV = {
     "PATH": os.defpath,
@@ -81,47 +76,27 @@ def start_python(_: Path) -> None:
     subprocess.run([sys.executable, "-c", f"import {names}"], env={"PYTHONPATH": str(ROOT / "src"), "PATH": os.defpath}, check=True)
 
 
-def measured(call: Callable[[Path], None], root: Path) -> tuple[float, float]:
-    """Seconds of wall clock, and of CPU in this process and its children."""
-    used, began = os.times(), time.perf_counter()
-    call(root)
-    took, now = time.perf_counter() - began, os.times()
-    return took, sum(now[:4]) - sum(used[:4])
-
-
 def main() -> int:
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser = arguments(__doc__, rounds=15)
     parser.add_argument("--files", type=int, default=35_000)
-    parser.add_argument("--changed", type=int, default=300)
-    parser.add_argument("--rounds", type=int, default=15)
-    parser.add_argument("--json", type=Path)
     options = parser.parse_args()
-    calls = {"git diff --name-status": with_git, "trivet, in process": with_trivet, "python and imports": start_python}
-    taken: dict[str, list[tuple[float, float]]] = {name: [] for name in calls}
-    with tempfile.TemporaryDirectory() as folder:
-        root = Path(folder) / "repo"
-        build(root, options.files, options.changed)
-        for number in range(options.rounds + 1):
-            for name, call in calls.items():
-                row = measured(call, root)
-                if number:  # the first round warms the caches
-                    taken[name].append(row)
-    pairs = [mine[0] / git[0] for mine, git in zip(taken["trivet, in process"], taken["git diff --name-status"], strict=True)]
-    facts = {
-        "files": options.files,
-        "changed": options.changed,
-        "rounds": options.rounds,
-        "host": {"machine": platform.machine(), "cpus": os.cpu_count(), "python": platform.python_version(), "load": os.getloadavg()[0]},
-        "median_s": {name: statistics.median(row[0] for row in rows) for name, rows in taken.items()},
-        "cpu_s": {name: statistics.median(row[1] for row in rows) for name, rows in taken.items()},
-        "ratio": statistics.median(pairs),
-    }
-    for name, took in facts["median_s"].items():
-        print(f"{name:24} {took * 1000:8.1f} ms   cpu {facts['cpu_s'][name] * 1000:8.1f} ms")
-    print(f"ratio trivet/git (median of pairs) {facts['ratio']:.2f}")
-    if options.json:
-        options.json.write_text(json.dumps(facts, indent=1))
-    return 0
+    with tempfile.TemporaryDirectory() as folder, under_load(options):
+        calls = {"python and imports": partial(start_python, Path(folder))}
+        for changed in (300, 10_000):
+            root = Path(folder) / str(changed)
+            build(root, options.files, changed)
+            calls[f"git diff, {changed} paths"] = partial(with_git, root)
+            calls[f"trivet, {changed} paths"] = partial(with_trivet, root)
+        taken = in_turn(calls, rounds=options.rounds)
+    figures = []
+    for changed, name, goal in ((300, "classify", 3.0), (10_000, "P8", 2.0)):
+        ratios = taken.ratios(f"trivet, {changed} paths", f"git diff, {changed} paths")
+        what = f"classification and oracle-integrity of {changed} paths in {options.files} files, over git diff --name-status"
+        limit = "two git starts and one Python"
+        figures.append(
+            Figure(id=name, what=what, value=statistics.median(ratios), unit="times", goal=goal, limit=limit, spread=quartiles(ratios))
+        )
+    return finish(options, __file__, figures, taken, files=options.files)
 
 
 if __name__ == "__main__":
