@@ -5,7 +5,7 @@
 #   make corpus   every executable case: the shared corpora where they are, and our own
 #   make real     releases of real projects (needs the shared tasks)
 #   make bench    benchmarks; results as JSON in benchmarks/results, then one table with goals and figures
-#   make lock     write requirements/dev.txt anew (needs uv)
+#   make lock     write requirements/*.txt anew (needs uv)
 
 SHELL := /bin/sh
 .DELETE_ON_ERROR:
@@ -17,11 +17,13 @@ PYTHON ?= $(shell for p in python3 python3.14 python3.13 python3.12 python3.11; 
   $$p -c 'import sys; sys.exit(sys.version_info < (3, 11))' 2>/dev/null && echo $$p && break; done)
 BIN := .venv/bin
 READY := .venv/ready
+DEMO_READY := .venv/ready-demo
+TOOLS_READY := .venv/ready-tools
 
-demo: $(READY)
+demo: $(DEMO_READY)
 	$(BIN)/python scripts/demo.py
 
-test: $(READY) system
+test: $(READY) $(TOOLS_READY) system
 	$(BIN)/python -m pytest -n $(JOBS) $(ARGS)
 
 lint: $(READY)
@@ -46,14 +48,27 @@ bench: $(READY)
 system:
 	@scripts/system_packages
 
-$(READY): requirements/dev.txt pyproject.toml
+# The demonstration needs a tenth of what the suite needs; the suite installs the rest over it.
+$(DEMO_READY): requirements/demo.txt pyproject.toml
 	@[ -n "$(PYTHON)" ] || { echo "trivet needs Python 3.11 or later on PATH" >&2; exit 2; }
 	@$(PYTHON) -c 'import ensurepip' 2>/dev/null || { echo "this Python cannot make virtual environments: apt-get install -y python3-venv" >&2; exit 2; }
-	rm -f $(READY)
+	rm -f $(DEMO_READY) $(READY)
 	$(PYTHON) -m venv .venv
-	$(BIN)/python -m pip install --quiet --require-hashes --requirement requirements/dev.txt
+	$(BIN)/python -m pip install --quiet --require-hashes --requirement requirements/demo.txt
 	$(BIN)/python -m pip install --quiet --no-deps --no-build-isolation --editable .
+	touch $(DEMO_READY)
+
+$(READY): $(DEMO_READY) requirements/dev.txt
+	rm -f $(READY)
+	$(BIN)/python -m pip install --quiet --require-hashes --requirement requirements/dev.txt
 	touch $(READY)
+
+# Checkers with pytest plugins and pins of their own: beside the suite's environment, not in it, where they would slow every start of pytest.
+$(TOOLS_READY): $(DEMO_READY) requirements/tools.txt
+	rm -f $(TOOLS_READY)
+	$(PYTHON) -m venv .venv/tools
+	.venv/tools/bin/python -m pip install --quiet --require-hashes --requirement requirements/tools.txt
+	touch $(TOOLS_READY)
 
 lock:
 	scripts/lock
