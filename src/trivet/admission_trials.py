@@ -12,6 +12,7 @@ from pathlib import Path
 from trivet.git import Repository
 from trivet.legs.admission import Candidate, Trials, Varied
 from trivet.model import Calibrated, Calibration, Commit, LeaseMatch, Policy, RunRecord, ScoreEvidence
+from trivet.pace import Ticker, still
 from trivet.room import Room
 from trivet.scoring import Request, Scene, harder
 from trivet.scoring.walk import workers
@@ -61,6 +62,7 @@ class Means:
     python: str | None = None
     cache: Path | None = None
     progress: Callable[[str], None] = lambda _line: None
+    tick: Ticker = still
 
 
 def run_trials(repository: Repository, trial: Trial, policy: Policy, zones: Zones, means: Means) -> tuple[Trials, ScoreEvidence]:
@@ -120,7 +122,7 @@ def _scene(repository: Repository, trial: Trial, policy: Policy, zones: Zones, m
         overlay = Overlay(tree=trial.merged, entries=repository.tree(trial.merged), conflicts=())
         scene = Scene(repository, trial.base, overlay, policy, zones, trial.base_tests, folder / "trees")
         cache = Cache(means.cache)
-        yield scene, Request(wall=wall, python=python, scratch=folder / "runs", cache=cache, progress=means.progress)
+        yield scene, Request(wall=wall, python=python, scratch=folder / "runs", cache=cache, progress=means.progress, tick=means.tick)
     finally:
         before = signal.signal(signal.SIGTERM, signal.SIG_IGN)
         try:
@@ -132,7 +134,8 @@ def _scene(repository: Repository, trial: Trial, policy: Policy, zones: Zones, m
 
 
 def _runner(scene: Scene, request: Request, stand: Stand) -> Runner:
-    return Runner(stand=stand, policy=scene.policy.score, wall=request.wall, python=request.python, scratch=request.scratch)
+    score = scene.policy.score
+    return Runner(stand=stand, policy=score, wall=request.wall, python=request.python, scratch=request.scratch, tick=request.tick)
 
 
 def _base(scene: Scene, request: Request, trial: Trial) -> Calibration:

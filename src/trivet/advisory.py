@@ -172,7 +172,8 @@ class _Lane:
         left = max(5.0, self.deadline - time.monotonic())
         score = self.policy.score
         limited = replace(score, timeout_s=left, test_timeout_s=min(score.test_timeout_s, _TEST_TIMEOUT_S), exclude=())
-        runner = Runner(stand=stand, policy=limited, wall=self.means.wall, python=self.means.python, scratch=self.scratch)
+        means = self.means
+        runner = Runner(stand=stand, policy=limited, wall=means.wall, python=means.python, scratch=self.scratch, tick=means.tick)
         return runner.run(runner.job(tests, ids=ids))
 
     def _steady(self, stand: Stand, tests: tuple[str, ...], head: RunRecord, words: list[tuple[str, str]]) -> list[tuple[str, str]]:

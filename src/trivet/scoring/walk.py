@@ -13,6 +13,7 @@ import msgspec
 
 from trivet.legs import score as score_leg
 from trivet.model import Calibration, LeaseMatch, RunRecord, ScoreEvidence
+from trivet.pace import Ticker, still
 from trivet.scoring import apart, harder
 from trivet.scoring.control import Controls
 from trivet.scoring.scene import Scene
@@ -37,7 +38,7 @@ class Request:
 
     ``python`` is the interpreter of the project (absolute), ``scratch`` an existing folder of ours. ``leases``: what the ledger says of
     sealed tests, to see how they fail with their marks lifted. ``secret``: seed of fresh inputs and of the choice of controls; None
-    draws one. ``progress`` is told one line a step.
+    draws one. ``progress`` is told one line a step, ``tick`` how far each run is.
     """
 
     wall: Wall
@@ -47,6 +48,7 @@ class Request:
     leases: tuple[LeaseMatch, ...] = ()
     secret: int | None = None
     progress: Callable[[str], None] = _silent
+    tick: Ticker = still
 
 
 def gather(scene: Scene, request: Request) -> ScoreEvidence:
@@ -117,6 +119,7 @@ class _Walk:
             split_files=self.split_files,
             weights=self.weights,
             preload=self.preload,
+            tick=self.request.tick,
         )
 
     def gather(self, whole: ScoreEvidence) -> ScoreEvidence:

@@ -52,6 +52,7 @@ class Fold:
         self.current = ""
         self.collected: list[str] = []
         self.collecting = True
+        self.finished = 0
         self._number = 0
         self._rest = b""
         self._tests: dict[str, _Open] = {}
@@ -118,6 +119,7 @@ class Fold:
 
     def _done(self, record: dict[str, object]) -> None:
         self._tests[str(record["id"])].done = True
+        self.finished += 1
         self.current = ""
 
     def _collected(self, record: dict[str, object]) -> None:

@@ -13,9 +13,11 @@ from collections.abc import Iterable
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
 from pathlib import Path
+from typing import Literal
 
 from trivet.errors import ProbeError
 from trivet.model import Isolation, RunEnd, RunRecord, ScorePolicy
+from trivet.pace import Tick, Ticker, still
 from trivet.probe import wire
 from trivet.stage import copies, split
 from trivet.stage.records import Fold, ProtocolError
@@ -90,6 +92,7 @@ class Runner:
         python: the project's interpreter (absolute).
         scratch: an existing folder of ours; each run gets a fresh folder below it.
         preload: a library that freezes the clock (libfaketime), where the interpreter has no time-machine; None without.
+        tick: is told how far each run is.
     """
 
     stand: Stand
@@ -98,6 +101,7 @@ class Runner:
     python: Path
     scratch: Path
     preload: Path | None = None
+    tick: Ticker = still
     _count: itertools.count[int] = field(default_factory=itertools.count)
 
     def job(self, files: Iterable[str], *, variation: Variation = PINNED, **fields: object) -> wire.Job:
@@ -214,9 +218,10 @@ class Runner:
             writer = -1
             fold = Fold(job.nonce, job.root)
             try:
-                end = _Watchman(child, reader, fold, job, self.policy.timeout_s, peer).watch()
+                end = _Watchman(child, reader, fold, job, self.policy.timeout_s, peer, self.tick).watch()
             finally:
                 child.close()
+                self.tick(Tick(run=job.nonce, over=True))
             output = child.output.decode("utf-8", "replace")
             isolation: Isolation = "split" if job.isolation == "split" else "shared"
             return fold.record(
@@ -245,8 +250,12 @@ class Runner:
 class _Watchman:
     """Reads records until the run is over, one way or another. ``peer`` is the subject of a split run: its limits end the run as well."""
 
-    def __init__(self, child: Child, reader: int, fold: Fold, job: wire.Job, timeout_s: float, peer: Child | None = None) -> None:
+    def __init__(
+        self, child: Child, reader: int, fold: Fold, job: wire.Job, timeout_s: float, peer: Child | None = None, tick: Ticker = still
+    ) -> None:
         self.child, self.reader, self.fold, self.peer = child, reader, fold, peer
+        self.tick, self.told = tick, (-1, -1)
+        self.run, self.control = job.nonce, job.mode == "control"
         self.test_s = job.test_timeout_s
         self.total_s = timeout_s
         os.set_blocking(reader, False)
@@ -263,6 +272,7 @@ class _Watchman:
                     open_ = self._read()
                 except ProtocolError as error:
                     return RunEnd(how="protocol", detail=str(error), test=self.fold.current)
+                self._tell()
                 now = time.monotonic()
                 if self.fold.closed:
                     return self._closed()
@@ -278,6 +288,13 @@ class _Watchman:
                     return late
                 if not open_:
                     time.sleep(0.01)  # the descriptor is closed, the process lives on: wait for its end or a limit
+
+    def _tell(self) -> None:
+        done, total = self.fold.finished, len(self.fold.collected)
+        if (done, total) != self.told:
+            self.told = (done, total)
+            what: Literal["tests", "controls"] = "controls" if self.control else "tests"
+            self.tick(Tick(run=self.run, what=what, done=done, total=total, test=self.fold.current))
 
     def _breach(self) -> str:
         if self.peer is not None and self.peer.poll() is not None and self.peer.breach:
