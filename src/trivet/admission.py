@@ -6,7 +6,7 @@ after the merge. Head's oracle runs on base's source, and only when an owner sta
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import Protocol
@@ -35,6 +35,7 @@ from trivet.model import (
     Verdict,
     text_of,
 )
+from trivet.pace import SILENT, Show
 from trivet.sealed.changes import read_changes
 from trivet.sealed.ledger import read_ledger
 from trivet.sealed.manifest import read_seal
@@ -69,7 +70,7 @@ class _Request(Protocol):
     @property
     def legs(self) -> tuple[LegName, ...]: ...
     @property
-    def progress(self) -> Callable[[str], None]: ...
+    def show(self) -> Show: ...
 
 
 class _Situation(Protocol):
@@ -141,6 +142,8 @@ def admit(repository: Repository, request: _Request, situation: _Situation) -> D
         lease = lease_leg.judge(head.ledger, head.sites, head.matches, run, request.now)
     verdicts: dict[LegName, Verdict] = {"oracle-integrity": integrity, "src-score": leg.judge_score(evidence), "flake-lease": lease}
     asked = {name: verdicts[name] if name in request.legs else None for name in LEGS}
+    for verdict in filter(None, reversed(asked.values())):
+        request.show.leg(verdict.leg, verdict.status, verdict.cause)
     return join(
         oracle_integrity=asked["oracle-integrity"],
         src_score=asked["src-score"],
@@ -161,7 +164,7 @@ class AdmitRequest:
     review: Path | None = None
     cache: Path | None = None
     legs: tuple[LegName, ...] = LEGS
-    progress: Callable[[str], None] = lambda _line: None
+    show: Show = SILENT
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -316,7 +319,7 @@ def _tried(
         leases=head.matches,
         quiet=all(match(_QUIET, change.path) for change in situation.change.changes),
     )
-    means = Means(repo=request.repo, python=request.python, cache=request.cache, progress=request.progress)
+    means = Means(repo=request.repo, python=request.python, cache=request.cache, progress=request.show.step, tick=request.show.tick)
     try:
         trials, run = run_trials(repository, trial, situation.policy, situation.zones, means)
     except TrivetError as error:

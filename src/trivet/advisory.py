@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import ast
 import time
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
@@ -19,6 +19,7 @@ from trivet.advisory_junit import read_junit
 from trivet.errors import TrivetError
 from trivet.git import CommitTree, Repository, open_repository
 from trivet.model import AdvisoryReport, Commit, Entry, Policy, RunRecord, text_of
+from trivet.pace import SILENT, Show
 from trivet.room import Room
 from trivet.scoring import Request, Scene
 from trivet.sealed.manifest import read_seal
@@ -48,7 +49,7 @@ class AdvisoryRequest:
     base: str
     head: str
     python: str | None = None
-    progress: Callable[[str], None] = lambda _line: None
+    show: Show = SILENT
 
 
 def report(request: AdvisoryRequest) -> AdvisoryReport | None:
@@ -69,7 +70,8 @@ def report(request: AdvisoryRequest) -> AdvisoryReport | None:
                 python=find_python(policy.score, repo=request.repo, asked=request.python),
                 scratch=folder,
                 cache=Cache(None),
-                progress=request.progress,
+                progress=request.show.step,
+                tick=request.show.tick,
             )
             return run(repository, base, head, policy, zones, means)
 

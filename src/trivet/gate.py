@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import errno
 import signal
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import asdict, dataclass, replace
 from pathlib import Path
@@ -21,6 +21,7 @@ from trivet.legs import oracle as oracle_leg
 from trivet.legs import score as score_leg
 from trivet.legs.join import join
 from trivet.model import LEGS, ChangeFacts, Commit, Decision, LeaseMatch, Ledger, LegName, Policy, ScoreEvidence, Seal, SkipSite, Verdict
+from trivet.pace import SILENT, Show
 from trivet.room import Room
 from trivet.scoring import Request, Scene, gather
 from trivet.sealed.changes import read_changes
@@ -36,10 +37,6 @@ from trivet.stage.wall import choose
 from trivet.zones import Zones
 
 _SHORT_OF = frozenset({errno.ENOSPC, errno.EDQUOT, errno.EMFILE, errno.ENFILE, errno.ENOMEM})
-
-
-def _silent(_line: str) -> None:
-    return None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -63,7 +60,7 @@ class GateRequest:
     cache: Path | None = None
     advisory: bool = True
     legs: tuple[LegName, ...] = LEGS
-    progress: Callable[[str], None] = _silent
+    show: Show = SILENT
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -146,11 +143,13 @@ def tightened(policy: Policy, request: GateRequest) -> Policy:
 def _judge_patch(repository: Repository, request: GateRequest, situation: Situation) -> Decision:
     facts = facts_of(situation)
     integrity = oracle_leg.judge(situation.change, situation.seal)
+    _tell(request, integrity)
     wants_run = bool({"src-score", "flake-lease"} & set(request.legs))
     if integrity.status != "PASS" or not wants_run:
         head_tree = CommitTree(repository, situation.head, "head")
         sites = (*situation.sites, *new_sites(situation.sites, scan_skips(head_tree, situation.seal.tests, policy=situation.policy)))
         static = lease_leg.judge_static(situation.ledger, sites, situation.matches, now=request.now)
+        _tell(request, static)
         return _only(request.legs, src_score=None, oracle_integrity=integrity, flake_lease=static, facts=facts)
     try:
         with scene_of(repository, request, situation) as (scene, run):
@@ -158,6 +157,7 @@ def _judge_patch(repository: Repository, request: GateRequest, situation: Situat
             evidence = gather(scene, run)
             score = score_leg.judge(evidence, excluded=situation.policy.score.exclude, controls=situation.policy.score.controls)
             lease = lease_leg.judge(situation.ledger, situation.sites, situation.matches, evidence, request.now)
+            _tell(request, score, lease)
             facts |= run_facts_of(situation, evidence, request)
             facts["advisory"] = _advisory(repository, request, situation, run)
     except TrivetError as error:
@@ -165,7 +165,15 @@ def _judge_patch(repository: Repository, request: GateRequest, situation: Situat
         score = score_leg.judge(refused)
         score = replace(score, findings=tuple(replace(finding, next=error.hint or finding.next) for finding in score.findings))
         lease = lease_leg.judge_static(situation.ledger, situation.sites, situation.matches, now=request.now)
+        _tell(request, score, lease)
     return _only(request.legs, src_score=score, oracle_integrity=integrity, flake_lease=lease, facts=facts)
+
+
+def _tell(request: GateRequest, *verdicts: Verdict) -> None:
+    """Show verdicts of legs that were asked for."""
+    for verdict in verdicts:
+        if verdict.leg in request.legs:
+            request.show.leg(verdict.leg, verdict.status, verdict.cause)
 
 
 def new_sites(known: tuple[SkipSite, ...], found: tuple[SkipSite, ...]) -> tuple[SkipSite, ...]:
@@ -197,7 +205,8 @@ def scene_of(repository: Repository, request: GateRequest, situation: Situation)
                 scratch=folder / "runs",
                 cache=Cache(request.cache),
                 leases=situation.matches,
-                progress=request.progress,
+                progress=request.show.step,
+                tick=request.show.tick,
             ),
         )
     finally:

@@ -29,3 +29,19 @@ Ticker = Callable[[Tick], None]
 def still(_tick: Tick) -> None:
     """Tell nobody."""
     return
+
+
+class Show:
+    """What a walk tells of itself while it goes; this one tells nobody. The door's own overrides what it shows."""
+
+    def step(self, line: str) -> None:
+        """A step begins."""
+
+    def tick(self, tick: Tick) -> None:
+        """A run has got further; called from several threads."""
+
+    def leg(self, name: str, status: str, cause: str) -> None:
+        """A leg has its verdict."""
+
+
+SILENT = Show()

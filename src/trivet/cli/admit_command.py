@@ -7,10 +7,10 @@ job took from the forge) or commits signed by a key of base's signers file.
 from __future__ import annotations
 
 import argparse
-import sys
+from dataclasses import replace
 from pathlib import Path
 
-from trivet.cli import Door, output
+from trivet.cli import Door, output, progress
 
 
 def arguments(parser: argparse.ArgumentParser) -> None:
@@ -23,6 +23,7 @@ def arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--out", type=Path, default=Path("ci_out"), metavar="DIR", help="where the verdict files go (default: ci_out)")
     parser.add_argument("--no-cache", action="store_true", help="use and keep no records of earlier runs")
     output.arguments(parser)
+    progress.arguments(parser)
 
 
 def run(args: argparse.Namespace, door: Door) -> int:
@@ -42,8 +43,8 @@ def run(args: argparse.Namespace, door: Door) -> int:
         python=args.python,
         review=None if args.review is None else door.cwd / args.review,
         cache=None if args.no_cache else Path(home) / "trivet",
-        progress=lambda line: print(line, file=sys.stderr, flush=True),  # noqa: T201 - talk
     )
-    decision = judge(request)
+    with progress.shown(args, door) as show:
+        decision = judge(replace(request, show=show))
     files.write(decision, out)
     return output.show(decision, args, door)

@@ -8,11 +8,10 @@ from __future__ import annotations
 
 import argparse
 import json
-import sys
-from dataclasses import asdict
+from dataclasses import asdict, replace
 from pathlib import Path
 
-from trivet.cli import Door, output
+from trivet.cli import Door, output, progress
 from trivet.errors import UsageError
 from trivet.model import AdvisoryReport
 
@@ -26,6 +25,7 @@ def arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--junit", type=Path, metavar="FILE", help="summarise this JUnit file instead of running anything")
     parser.add_argument("--summary", type=Path, metavar="FILE", help="also write the report as Markdown")
     parser.add_argument("--json", action="store_true", help="print the report as JSON")
+    progress.arguments(parser)
 
 
 def run(args: argparse.Namespace, door: Door) -> int:
@@ -54,9 +54,9 @@ def _report(args: argparse.Namespace, door: Door) -> AdvisoryReport | None:
         base=args.base,
         head=args.head,
         python=args.python,
-        progress=lambda line: print(line, file=sys.stderr, flush=True),  # noqa: T201 - talk
     )
-    return report(request)
+    with progress.shown(args, door) as show:
+        return report(replace(request, show=show))
 
 
 def _clean(text: str) -> str:

@@ -10,11 +10,12 @@ import argparse
 import itertools
 import json
 import signal
+from dataclasses import replace
 from pathlib import Path
 from types import FrameType
 from typing import TYPE_CHECKING, NoReturn
 
-from trivet.cli import Door, output
+from trivet.cli import Door, output, progress
 from trivet.errors import TrivetError, UsageError
 from trivet.model import LEGS, Decision, Finding, LegName, Verdict
 
@@ -31,6 +32,7 @@ def arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--sign", type=Path, metavar="KEY", help="private key that signs decision.dsse.json (mode 0600)")
     parser.add_argument("--no-advisory", action="store_true", help="do not run the proposed tests (they never decide anything)")
     output.arguments(parser)
+    progress.arguments(parser)
 
 
 def change_arguments(parser: argparse.ArgumentParser) -> None:
@@ -85,7 +87,8 @@ def judge_and_tell(args: argparse.Namespace, door: Door, legs: tuple[LegName, ..
     from trivet.gate import judge  # noqa: PLC0415
 
     try:
-        decision = judge(request_of(args, door, legs))
+        with progress.shown(args, door) as show:
+            decision = judge(replace(request_of(args, door, legs), show=show))
     except TrivetError as error:
         files.write(undecided(error), out, legs=legs)
         raise
