@@ -121,7 +121,7 @@ def _scene(repository: Repository, trial: Trial, policy: Policy, zones: Zones, m
         (folder / "runs").mkdir()
         overlay = Overlay(tree=trial.merged, entries=repository.tree(trial.merged), conflicts=())
         scene = Scene(repository, trial.base, overlay, policy, zones, trial.base_tests, folder / "trees")
-        cache = Cache(means.cache)
+        cache = Cache(None if wall.facts.name == "none" else means.cache)
         yield scene, Request(wall=wall, python=python, scratch=folder / "runs", cache=cache, progress=means.progress, tick=means.tick)
     finally:
         before = signal.signal(signal.SIGTERM, signal.SIG_IGN)
@@ -151,6 +151,7 @@ def _base(scene: Scene, request: Request, trial: Trial) -> Calibration:
             "own": scene.policy.zones,
         }
     )
+    request.cache.bind(key)
     known = request.cache.get("calibration", key, Calibration)
     if known is None:
         request.progress("calibrating on base")

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import errno
 import signal
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import asdict, dataclass, replace
 from pathlib import Path
@@ -39,11 +39,16 @@ from trivet.zones import Zones
 _SHORT_OF = frozenset({errno.ENOSPC, errno.EDQUOT, errno.EMFILE, errno.ENFILE, errno.ENOMEM})
 
 
+def _silent(_line: str) -> None:
+    return None
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class GateRequest:
     """One judgement to make. ``now`` is the door's one clock reading; flags that are None leave the policy as it is.
 
-    ``legs``: the legs to judge; the others stay NOT_RUN (for separate CI jobs). ``cache`` None keeps no records.
+    ``legs``: the legs to judge; the others stay NOT_RUN (for separate CI jobs). ``cache`` None keeps no records; with ``audit`` none are
+    read, only kept. ``warn`` is told one line about what the user has to know.
     """
 
     repo: Path
@@ -58,9 +63,11 @@ class GateRequest:
     vary: bool = False
     reruns: int | None = None
     cache: Path | None = None
+    audit: bool = False
     advisory: bool = True
     legs: tuple[LegName, ...] = LEGS
     show: Show = SILENT
+    warn: Callable[[str], None] = _silent
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -203,7 +210,8 @@ def scene_of(repository: Repository, request: GateRequest, situation: Situation)
                 wall=wall,
                 python=python,
                 scratch=folder / "runs",
-                cache=Cache(request.cache),
+                # Without a wall a run could write to the cache and answer for itself the next time.
+                cache=Cache(None if wall.facts.name == "none" else request.cache, say=request.warn, now=request.now, audit=request.audit),
                 leases=situation.matches,
                 progress=request.show.step,
                 tick=request.show.tick,

@@ -136,6 +136,7 @@ def request_of(args: argparse.Namespace, door: Door, legs: tuple[LegName, ...]) 
         cache=None if args.no_cache else Path(home) / "trivet",
         advisory=not getattr(args, "no_advisory", True),
         legs=legs,
+        warn=output.warn,
     )
 
 

@@ -74,6 +74,11 @@ def say(text: str) -> None:
     sys.stdout.flush()
 
 
+def warn(line: str) -> None:
+    """Say one line on standard error: something the user has to know that changes no verdict."""
+    sys.stderr.write(f"note: {line}\n".encode("utf-8", "backslashreplace").decode())
+
+
 def exit_status(decision: Decision) -> int:
     """0 may merge, 1 blocked, 3 could not judge: no leg objects, and one could not be run for reasons outside the change."""
     if decision.merge:

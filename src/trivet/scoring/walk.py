@@ -74,6 +74,7 @@ def gather(scene: Scene, request: Request) -> ScoreEvidence:
         "prepare": scene.policy.score.prepare,
     }
     calibration_key = key_of(common)
+    request.cache.bind(calibration_key)
     leased = [(match.file, match.function, match.problem, match.lease) for match in request.leases]
     settings = msgspec.to_builtins(scene.policy.score)
     evidence_key = key_of({**common, "head": scene.head_tree, "score": settings, "leases": msgspec.to_builtins(leased)})

@@ -1,16 +1,14 @@
 """Records by content: what ran once under one key need not run again.
 
-A key names everything that the value depends on. Entries are files that appear whole or not at all. A cache that cannot be trusted or
-used is no cache; it never stops a judgement.
+A key names everything that the value depends on. A cache that cannot be trusted or used is no cache; it never stops a judgement, and it is
+never asked whether a lease has expired.
 """
 
 from __future__ import annotations
 
 import contextlib
 import hashlib
-import os
-import secrets
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from functools import lru_cache
 from pathlib import Path
 from typing import TypeVar
@@ -18,10 +16,13 @@ from typing import TypeVar
 import msgspec
 
 from trivet import __version__
-from trivet.probe import wire
+from trivet.stage.store import Store, trusted
 
 _T = TypeVar("_T")
-_MAX_B = 64 * 1024 * 1024
+
+
+def _silent(_line: str) -> None:
+    return None
 
 
 def key_of(facts: Mapping[str, object]) -> str:
@@ -31,61 +32,53 @@ def key_of(facts: Mapping[str, object]) -> str:
 
 @lru_cache(maxsize=1)
 def build_digest() -> str:
-    """What of trivet itself a record depends on: its version and the bytes of the probe and of the stage."""
+    """What of trivet itself a record depends on: its version and the bytes of all its modules."""
     digest = hashlib.sha256(__version__.encode())
-    probe = Path(wire.__file__).resolve().parent
-    files = [*probe.glob("*.py"), *(probe.parent / "stage").glob("*.py"), probe.parent / "scoring.py", probe.parent / "model.py"]
-    for file in sorted(files):
+    root = Path(__file__).resolve().parent.parent
+    for file in sorted(root.rglob("*.py")):
         with contextlib.suppress(OSError):
-            digest.update(file.name.encode() + b"\0" + file.read_bytes())
+            digest.update(str(file.relative_to(root)).encode() + b"\0" + file.read_bytes())
     return digest.hexdigest()
 
 
 class Cache:
-    """Values by kind and key below one folder.
+    """Values by kind and key, for one judgement.
 
     Args:
-        folder: where entries lie; None keeps nothing. It must belong to this user and be closed to others.
+        folder: where they are kept; None keeps nothing. It must belong to this user and be closed to others.
+        say: is told one line when the cache cannot be used.
+        now: the door's clock reading, for people who look at the cache.
+        audit: find nothing, but keep what is put: the judgement shall be made anew.
     """
 
-    def __init__(self, folder: Path | None) -> None:
-        self.folder = folder if folder is not None and _own(folder) else None
+    def __init__(
+        self, folder: Path | None, *, say: Callable[[str], object] = _silent, now: float = 0.0, audit: bool = False
+    ) -> None:
+        self.store = Store(folder, say) if folder is not None and trusted(folder, say) else None
+        self.family = ""
+        self._now = now
+        self._audit = audit
+
+    def bind(self, family: str) -> None:
+        """What is kept from here on belongs to this family: one base in one environment, which are right or wrong together."""
+        self.family = family
 
     def get(self, kind: str, key: str, as_: type[_T]) -> _T | None:
         """The value, or None where there is none that can be read whole."""
-        if self.folder is None:
+        found = self.store.get(kind, key) if self.store is not None and not self._audit else None
+        if found is None:
             return None
-        path = self._path(kind, key)
         try:
-            if path.stat().st_size > _MAX_B:
-                return None
-            return msgspec.json.decode(path.read_bytes(), type=as_)
-        except (OSError, msgspec.MsgspecError, ValueError, RecursionError):
+            return msgspec.json.decode(found[1], type=as_)
+        except (msgspec.MsgspecError, ValueError, RecursionError):
             return None
 
     def put(self, kind: str, key: str, value: object) -> None:
         """Keep a value; a full or unwritable disk is no error."""
-        if self.folder is None:
+        if self.store is None:
             return
-        path = self._path(kind, key)
-        partial = path.with_name(f".{path.name}.{secrets.token_hex(6)}")
         try:
-            path.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
-            partial.write_bytes(msgspec.json.encode(value))
-            partial.replace(path)
-        except (OSError, TypeError, ValueError):
-            with contextlib.suppress(OSError):
-                partial.unlink()
-
-    def _path(self, kind: str, key: str) -> Path:
-        return (self.folder or Path()) / kind / key[:2] / f"{key[2:]}.json"
-
-
-def _own(folder: Path) -> bool:
-    """Whether the folder exists or can be made, is ours, and nobody else may write to it."""
-    try:
-        folder.mkdir(parents=True, exist_ok=True, mode=0o700)
-        found = folder.stat()
-    except OSError:
-        return False
-    return found.st_uid == os.getuid() and not found.st_mode & 0o022
+            data = msgspec.json.encode(value)
+        except (TypeError, ValueError):
+            return
+        self.store.put(kind, key, data, family=self.family, made=self._now)

@@ -31,27 +31,29 @@ def test_no_folder_keeps_nothing() -> None:
 
 
 @pytest.mark.parametrize("data", [b"", b"{", b"[]", b'{"tests": 3}', b"\xff"])
-def test_a_damaged_entry_is_no_entry(tmp_path: Path, data: bytes) -> None:
-    """A damaged entry is no entry."""
+def test_a_value_of_another_shape_is_no_value(tmp_path: Path, data: bytes) -> None:
+    """A value of another shape is no value."""
     cache = Cache(tmp_path / "c")
-    cache.put("calibration", KEY, VALUE)
-    (entry,) = (tmp_path / "c").rglob("*.json")
-    entry.write_bytes(data)
+    assert cache.store is not None
+    assert cache.store.put("calibration", KEY, data, family="")
     assert cache.get("calibration", KEY, Calibration) is None
 
 
-def test_a_folder_that_others_may_write_to_is_not_used(tmp_path: Path) -> None:
-    """A folder that others may write to is not used."""
-    (tmp_path / "c").mkdir()
-    (tmp_path / "c").chmod(0o777)
+def test_a_value_that_cannot_be_encoded_is_not_kept(tmp_path: Path) -> None:
+    """A value that cannot be encoded is not kept."""
+    cache = Cache(tmp_path / "c")
+    cache.put("calibration", KEY, object())
+    assert cache.store is not None
+    assert cache.store.info()["rows"] == {}
+
+
+def test_an_audit_finds_nothing_and_keeps_what_it_makes(tmp_path: Path) -> None:
+    """An audit finds nothing, and keeps what it makes."""
     Cache(tmp_path / "c").put("calibration", KEY, VALUE)
-    assert not list((tmp_path / "c").iterdir())
-
-
-def test_no_partial_entry_is_left(tmp_path: Path) -> None:
-    """A value that cannot be encoded leaves nothing behind."""
-    Cache(tmp_path / "c").put("calibration", KEY, object())
-    assert not [path for path in (tmp_path / "c").rglob("*") if path.is_file()]
+    audit = Cache(tmp_path / "c", audit=True)
+    assert audit.get("calibration", KEY, Calibration) is None
+    audit.put("calibration", key_of({"b": 1}), VALUE)
+    assert Cache(tmp_path / "c").get("calibration", key_of({"b": 1}), Calibration) == VALUE
 
 
 def test_keys_depend_on_every_fact_and_not_on_their_order() -> None:
