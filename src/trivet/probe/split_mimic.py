@@ -8,6 +8,8 @@ import os
 import sys
 import warnings
 
+from .split_clock import Clock
+
 RUNNER = ("pytest", "_pytest", "hypothesis", "_hypothesis", "xdist", "execnet", "iniconfig", "nose", "time_machine", "freezegun", "coverage")
 """What begins like this is installed for tests only, and a mark of them."""
 
@@ -76,6 +78,7 @@ class Mimic:
         self.home = ""
         self.tree = ""
         self.env = set()
+        self.clock = Clock()
 
     def open_streams(self):
         """Replace the standard streams."""
@@ -164,6 +167,11 @@ class Mimic:
                 self._file(*value)
             elif what == "stdin":
                 sys.stdin = value
+            elif what == "clock":
+                if value is None:
+                    self.clock.clear()
+                else:
+                    self.clock.set(*value)
             elif what == "seed":
                 import random
 

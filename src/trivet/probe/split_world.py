@@ -1,6 +1,6 @@
 """Judge side: the test's world, as far as the subject may see it, and what the subject lets out.
 
-In front of a request go the changes since the last one: environment, working folder, arguments, standard input, log levels, seeds that the tests set,
+In front of a request go the changes since the last one: environment, working folder, arguments, standard input, clock, log levels, seeds that the tests set,
 and the bytes of files that an argument names. Paths below the judge's tree are translated to the subject's private folder, and back.
 """
 
@@ -11,6 +11,7 @@ import sys
 import warnings
 
 from . import split_channel as ch
+from . import split_clock
 from .split_codec import BadBytes
 
 HIDDEN = ("PYTEST", "TRIVET", "HYPOTHESIS", "PYTHONHASHSEED", "SOURCE_DATE_EPOCH", "PYTHONPATH", "TMPDIR", "CI")
@@ -30,6 +31,7 @@ class World:
         self.base_env = dict(os.environ)
         self.base_argv = list(sys.argv)
         self.base_limit = sys.getrecursionlimit()
+        self.base_clock = split_clock.mark()
         self.files = []
         self.named = False
         self.events = []
@@ -97,6 +99,10 @@ class World:
         if limit != held.get("limit", self.base_limit):
             held["limit"] = limit
             changes.append(("recursion", limit))
+        moment = split_clock.seen_by_tests(self.base_clock)
+        if moment != held.get("clock"):
+            held["clock"] = moment
+            changes.append(("clock", moment))
         if self.files:
             changes += self._granted(held)
         if (self.named or folder != self.root) and held.get("home_of") is not session:

@@ -18,7 +18,7 @@ from trivet.probe import wire
 from trivet.stage.wall import Child, Limits, Reach, Wall, interpreter_reach
 
 PROBE = Path(wire.__file__).resolve().parent
-PARTS = ("split_channel", "split_codec", "split_reader", "split_export", "split_fakes", "split_mimic", "split_subject")
+PARTS = ("split_channel", "split_codec", "split_reader", "split_export", "split_fakes", "split_clock", "split_mimic", "split_subject")
 """The files of the probe that the subject runs, in the order of their imports."""
 
 _START = """

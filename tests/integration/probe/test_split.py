@@ -15,7 +15,8 @@ from trivet.scoring.apart import cannot_cross
 
 SOURCE = '''
 """Things to test."""
-import asyncio, importlib.util, logging, os, sys, warnings, enum, time
+import asyncio, datetime, importlib.util, logging, os, sys, warnings, enum, time
+from time import time as from_time
 from dataclasses import dataclass
 from decimal import Decimal
 from typing import NamedTuple
@@ -95,6 +96,7 @@ async def later(x):
     await asyncio.sleep(0)
     return x + 1
 def setting(): return os.environ.get("THING")
+def clock(): return time.time(), from_time(), datetime.datetime.now(datetime.timezone.utc), type(datetime.datetime.now()) is datetime.datetime
 def marks():
     frames, frame = [], sys._getframe()
     while frame: frames.append(frame.f_code.co_name); frame = frame.f_back
@@ -114,7 +116,7 @@ def deep():
 '''
 
 TEST = """
-import asyncio, contextlib, copy, inspect, io, logging, os, pickle, warnings
+import asyncio, contextlib, copy, datetime, inspect, io, logging, os, pickle, time, warnings
 from decimal import Decimal
 from pathlib import Path
 import pytest
@@ -178,6 +180,12 @@ def test_monkeypatch(monkeypatch):
     assert things.setting() == "x" and things.counted() == 99
     monkeypatch.setattr(Shelf, "name", lambda self: "patched")
     assert Shelf().greet() == "shelf patched"
+def test_clock(monkeypatch):
+    monkeypatch.setattr(time, "time", lambda: 1e9)
+    monkeypatch.setattr(time, "time_ns", lambda: 10**18)
+    assert things.clock() == (1e9, 1e9, datetime.datetime(2001, 9, 9, 1, 46, 40, tzinfo=datetime.timezone.utc), True)
+    monkeypatch.undo()
+    assert things.clock()[0] > 1.5e9 and things.clock()[2].year > 2020
 def test_undone(): assert things.setting() is None and things.counted() == 2 and Shelf().greet() == "shelf plain"
 def test_inspection():
     assert list(inspect.signature(things.apply).parameters) == ["function", "args"] and things.__doc__ == "Things to test."
