@@ -6,7 +6,7 @@ go on.
 """
 
 import calendar
-import datetime
+import datetime as dt
 import gc
 import sys
 import time
@@ -61,10 +61,10 @@ class Clock:
 
     def _classes(self):
         """Replace what asks the clock in the classes of ``datetime`` themselves: whoever holds a class sees it."""
-        epoch = datetime.datetime(1970, 1, 1, tzinfo=datetime.timezone.utc)
+        epoch = dt.datetime(1970, 1, 1, tzinfo=dt.timezone.utc)
 
         def naive(kind, shift_s):
-            moment = epoch + datetime.timedelta(microseconds=self.now_ns // 1000, seconds=shift_s)
+            moment = epoch + dt.timedelta(microseconds=self.now_ns // 1000, seconds=shift_s)
             return kind(moment.year, moment.month, moment.day, moment.hour, moment.minute, moment.second, moment.microsecond)
 
         def now(kind, tz=None):
@@ -73,10 +73,10 @@ class Clock:
             return tz.fromutc(naive(kind, 0).replace(tzinfo=tz))
 
         def today(kind):
-            moment = naive(datetime.datetime, self.shift_s)
-            return naive(kind, self.shift_s) if issubclass(kind, datetime.datetime) else kind(moment.year, moment.month, moment.day)
+            moment = naive(dt.datetime, self.shift_s)
+            return naive(kind, self.shift_s) if issubclass(kind, dt.datetime) else kind(moment.year, moment.month, moment.day)
 
-        fakes = {datetime.datetime: {"now": now, "utcnow": lambda kind: naive(kind, 0), "today": today}, datetime.date: {"today": today}}
+        fakes = {dt.datetime: {"now": now, "utcnow": lambda kind: naive(kind, 0), "today": today}, dt.date: {"today": today}}
         for kind, functions in fakes.items():
             space = gc.get_referents(kind.__dict__)[0]
             for name, function in functions.items():

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-import datetime
+import datetime as dt
 import time
 from collections.abc import Iterator
 
@@ -23,33 +23,33 @@ def clock() -> Iterator[Clock]:
 
 @pytest.mark.usefixtures("clock")
 def test_all_ways_to_ask_agree() -> None:
-    utc = datetime.datetime(2023, 11, 14, 22, 13, 20, 123456, tzinfo=datetime.UTC)
+    utc = dt.datetime(2023, 11, 14, 22, 13, 20, 123456, tzinfo=dt.UTC)
     assert (time.time_ns(), round(time.time(), 6)) == (MOMENT_NS, 1_700_000_000.123457)
-    assert datetime.datetime.now(datetime.UTC) == utc
-    assert datetime.datetime.now() == (utc + datetime.timedelta(hours=1)).replace(tzinfo=None)  # noqa: DTZ005 - local time is what is tested
-    assert datetime.datetime.now(datetime.timezone(datetime.timedelta(hours=-5))).hour == 17
+    assert dt.datetime.now(dt.UTC) == utc
+    assert dt.datetime.now() == (utc + dt.timedelta(hours=1)).replace(tzinfo=None)  # noqa: DTZ005 - local time is what is tested
+    assert dt.datetime.now(dt.timezone(dt.timedelta(hours=-5))).hour == 17
     assert (time.gmtime().tm_hour, time.localtime().tm_hour, time.strftime("%H"), time.ctime()) == (22, 23, "23", "Tue Nov 14 23:13:20 2023")
     assert time.gmtime(0).tm_year == 1970
-    assert datetime.date.today() == datetime.date(2023, 11, 14)  # noqa: DTZ011 - as above
+    assert dt.date.today() == dt.date(2023, 11, 14)  # noqa: DTZ011 - as above
 
 
 @pytest.mark.usefixtures("clock")
 def test_classes_stay_what_they_are() -> None:
-    class Own(datetime.datetime):
+    class Own(dt.datetime):
         pass
 
-    assert type(datetime.datetime.now(datetime.UTC)) is datetime.datetime
-    assert type(Own.now(datetime.UTC)) is Own
+    assert type(dt.datetime.now(dt.UTC)) is dt.datetime
+    assert type(Own.now(dt.UTC)) is Own
 
 
 def test_the_clock_goes_on_when_it_is_given_back() -> None:
-    before = {name: vars(datetime.datetime)[name] for name in ("now", "utcnow")}
+    before = {name: vars(dt.datetime)[name] for name in ("now", "utcnow")}
     held = Clock()
     held.set(MOMENT_NS, 0)
     held.clear()
-    assert {name: vars(datetime.datetime)[name] for name in before} == before
-    assert "today" not in vars(datetime.datetime)
-    assert datetime.datetime.now(datetime.UTC).year > 2023
+    assert {name: vars(dt.datetime)[name] for name in before} == before
+    assert "today" not in vars(dt.datetime)
+    assert dt.datetime.now(dt.UTC).year > 2023
 
 
 def test_a_clock_that_a_test_replaces_is_seen_with_its_zone(monkeypatch: pytest.MonkeyPatch) -> None:
