@@ -86,3 +86,16 @@ class ForgeError(TrivetError):
     """A forge did not answer as documented."""
 
     code = "TRV-E70"
+
+
+class StoreError(TrivetError):
+    """The service's store cannot be read or written, or does not hold what was asked for."""
+
+    code = "TRV-E80"
+
+
+class ServiceError(TrivetError):
+    """The service does not do what was asked: its settings, an unknown repository, a refused request."""
+
+    code = "TRV-E81"
+    exit_status = 2
