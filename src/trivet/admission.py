@@ -37,6 +37,7 @@ from trivet.model import (
 )
 from trivet.pace import SILENT, Show
 from trivet.sealed.changes import read_changes
+from trivet.sealed.lease_ends import moved_ends
 from trivet.sealed.ledger import read_ledger
 from trivet.sealed.manifest import read_seal
 from trivet.sealed.matching import match_leases
@@ -129,6 +130,7 @@ def admit(repository: Repository, request: _Request, situation: _Situation) -> D
         removed=removed,
         conflicts=head.conflicts,
         ledger_moved=_ledger_moved(situation, head),
+        ends_moved=_ends_moved(base_tree, situation, head, request.now),
         fixtures_moved=_fixtures_moved(situation, head),
     )
     run: ScoreEvidence | None = None
@@ -295,6 +297,14 @@ def _candidate(row: Property, old: Property | None) -> leg.Candidate:
 def _ledger_moved(situation: _Situation, head: _Head) -> bool:
     ledgers = {situation.policy.oracle.leases, head.policy.oracle.leases}
     return any(text_of(change.path) in ledgers for change in situation.change.changes)
+
+
+def _ends_moved(base_tree: CommitTree, situation: _Situation, head: _Head, now: float) -> tuple[Drift, ...]:
+    if not _ledger_moved(situation, head):
+        return ()
+    policy = situation.policy
+    before = match_leases(read_ledger(base_tree, policy, now=now), base_tree, situation.seal.tests, policy=policy, now=now)
+    return tuple(moved_ends(base_tree, head.tree, before, head.matches, policies=(policy, head.policy), path=head.ledger.path))
 
 
 def _fixtures_moved(situation: _Situation, head: _Head) -> bool:

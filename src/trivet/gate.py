@@ -16,6 +16,7 @@ from typing import Any
 
 from trivet.errors import HostError, TrivetError
 from trivet.git import CommitTree, Repository, open_repository
+from trivet.leasing import seen
 from trivet.legs import lease as lease_leg
 from trivet.legs import oracle as oracle_leg
 from trivet.legs import score as score_leg
@@ -32,7 +33,7 @@ from trivet.sealed.policy import read_policy
 from trivet.sealed.skips import scan_skips
 from trivet.stage.cache import Cache
 from trivet.stage.overlay import plan_overlay
-from trivet.stage.replay import epoch_bucket, find_python, replay_key
+from trivet.stage.replay import asked, epoch_bucket, find_python, replay_key
 from trivet.stage.wall import choose
 from trivet.zones import Zones
 
@@ -49,6 +50,7 @@ class GateRequest:
 
     ``legs``: the legs to judge; the others stay NOT_RUN (for separate CI jobs). ``cache`` None keeps no records; with ``audit`` none are
     read, only kept. ``warn`` is told one line about what the user has to know.
+    ``secret`` and ``split`` (files that run split) repeat an earlier judgement; None draws one and finds them out.
     """
 
     repo: Path
@@ -64,6 +66,8 @@ class GateRequest:
     reruns: int | None = None
     cache: Path | None = None
     audit: bool = False
+    secret: int | None = None
+    split: tuple[str, ...] | None = None
     advisory: bool = True
     legs: tuple[LegName, ...] = LEGS
     show: Show = SILENT
@@ -162,6 +166,7 @@ def _judge_patch(repository: Repository, request: GateRequest, situation: Situat
         with scene_of(repository, request, situation) as (scene, run):
             facts["score_tree"] = scene.head_tree
             evidence = gather(scene, run)
+            seen.note(run.cache, situation.matches, evidence.lifted, request.now)
             score = score_leg.judge(evidence, excluded=situation.policy.score.exclude, controls=situation.policy.score.controls)
             lease = lease_leg.judge(situation.ledger, situation.sites, situation.matches, evidence, request.now)
             _tell(request, score, lease)
@@ -213,6 +218,8 @@ def scene_of(repository: Repository, request: GateRequest, situation: Situation)
                 # Without a wall a run could write to the cache and answer for itself the next time.
                 cache=Cache(None if wall.facts.name == "none" else request.cache, say=request.warn, now=request.now, audit=request.audit),
                 leases=situation.matches,
+                secret=request.secret,
+                split=None if request.split is None else frozenset(request.split),
                 progress=request.show.step,
                 tick=request.show.tick,
             ),
@@ -257,6 +264,9 @@ def run_facts_of(situation: Situation, evidence: ScoreEvidence, request: GateReq
             "head": situation.head.oid,
             "policy": situation.policy.digest,
             "epoch": epoch_bucket(request.now),
+            "expired": " ".join(sorted(lease.qualname for lease in situation.ledger.leases if lease.expires_at <= request.now)),
+            "asked": asked(situation.policy),
+            "split": "\n".join(sorted({result.file for run in evidence.runs if run.isolation == "split" for result in run.results})),
         }
     )
     results = [result for run in evidence.runs for result in run.results]

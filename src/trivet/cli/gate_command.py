@@ -85,6 +85,7 @@ def judge_and_tell(args: argparse.Namespace, door: Door, legs: tuple[LegName, ..
 
         private = load_private(str(door.cwd / key))
     from trivet.gate import judge  # noqa: PLC0415
+    from trivet.replaying import keep  # noqa: PLC0415
 
     try:
         with progress.shown(args, door) as show:
@@ -93,6 +94,7 @@ def judge_and_tell(args: argparse.Namespace, door: Door, legs: tuple[LegName, ..
         files.write(undecided(error), out, legs=legs)
         raise
     files.write(decision, out, legs=legs)
+    keep(decision, None if args.no_cache else output.cache_of(door))
     if private is not None and legs != LEGS:
         from trivet.attest import leg_envelope  # noqa: PLC0415
 

@@ -49,17 +49,20 @@ def arguments(parser: argparse.ArgumentParser) -> None:
     add.add_argument("--owner", required=True, metavar="WHO", help="who stands behind the lease")
     add.add_argument("--reason", required=True, metavar="TEXT", help="why the test may be skipped")
     renew = verbs.add_parser("renew", help="give a lease a later end and the strong digest of the code as it stands")
-    renew.add_argument("test", metavar="TEST", help="as for `add`")
+    renew.add_argument("test", metavar="TEST", nargs="?", help="as for `add`")
+    renew.add_argument("--weak", action="store_true", help="give every row that holds by the weak digest the strong one; no end moves")
+    renew.add_argument("--keep-end", action="store_true", help="renew the digest alone: a change that alters the test may not move the end")
     for verb in (add, renew):
         verb.add_argument("--days", type=float, default=14.0, metavar="N", help="how long it lasts from now (default: %(default)g)")
         verb.add_argument("--signature", metavar="TEXT", help="`TYPE: MESSAGE`, `*` stands for any text (default: as seen)")
         verb.add_argument("--no-run", action="store_true", help="do not run the test")
-    for verb in (add, renew, adopt):
-        verb.add_argument("--python", metavar="EXE", help="the project's interpreter (default: the policy's)")
     remove = verbs.add_parser("remove", help="take a row out of the ledger")
     remove.add_argument("test", metavar="TEST", help="as for `add`, or the row's qualname")
     listing = verbs.add_parser("list", help="show the rows")
     listing.add_argument("--json", action="store_true", help="as JSON")
+    listing.add_argument("--run", action="store_true", help="run the leased tests now with their marks lifted, to see how they end")
+    for verb in (add, renew, adopt, listing):
+        verb.add_argument("--python", metavar="EXE", help="the project's interpreter (default: the policy's)")
     check = verbs.add_parser("check", help="read ledger and skips of the work tree; end with 1 where something is wrong")
     for verb in (adopt, add, renew, remove, listing, check):
         verb.add_argument("--repo", type=Path, default=Path(), metavar="DIR", help="the work tree (default: the current folder)")
@@ -126,15 +129,22 @@ def _add(args: argparse.Namespace, door: Door) -> int:
 
 
 def _renew(args: argparse.Namespace, door: Door) -> int:
-    from trivet.leasing.rows import renew  # noqa: PLC0415
+    from trivet.leasing.rows import renew, upgrade  # noqa: PLC0415
 
     desk = _desk(args, door)
+    if args.weak:
+        named = upgrade(desk)
+        output.say("\n".join([*(f"strong   {name}" for name in named), f"{len(named)} rows have the strong digest now"]) + "\n")
+        return 0
+    if args.test is None:
+        raise UsageError("a test is needed, or --weak for all rows with the weak digest", hint="see `trivet lease renew --help`")
+    words = {"days": args.days, "signature": args.signature, "keep_end": args.keep_end}
     if args.no_run:
-        row = renew(desk, None, args.test, days=args.days, signature=args.signature)
+        row = renew(desk, None, args.test, **words)
     else:
         with _lab(desk, args, door) as lab:
-            row = renew(desk, lab, args.test, days=args.days, signature=args.signature)
-    output.say(f"renewed  {row['qualname']}  {args.days:g} days\n")
+            row = renew(desk, lab, args.test, **words)
+    output.say(f"renewed  {row['qualname']}  {'its end stays' if args.keep_end else f'{args.days:g} days'}\n")
     return 0
 
 
@@ -146,20 +156,40 @@ def _remove(args: argparse.Namespace, door: Door) -> int:
 
 
 def _list(args: argparse.Namespace, door: Door) -> int:
-    from trivet.leasing.rows import listed  # noqa: PLC0415
+    from trivet.leasing.rows import Listed, listed, sightings  # noqa: PLC0415
+    from trivet.stage.cache import Cache  # noqa: PLC0415
 
-    rows = listed(_desk(args, door))
+    desk, cache = _desk(args, door), Cache(output.cache_of(door))
+    if args.run:
+        with _lab(desk, args, door) as lab:
+            sightings(desk, lab, cache)
+    rows = listed(desk, cache)
     if args.json:
         plain = [
-            {"test": r.test, "owner": r.owner, "days": round(r.days, 2), "state": r.state, "signature": r.signature, "reason": r.reason}
+            {"test": r.test, "owner": r.owner, "age": None if r.age is None else round(r.age, 2), "days": round(r.days, 2),
+             "last_seen_failing": _moment(r.failed), "last_seen_passing": _moment(r.passed),
+             "state": r.state, "signature": r.signature, "reason": r.reason}
             for r in rows
-        ]
+        ]  # fmt: skip
         output.say(json.dumps(plain, indent=2) + "\n")
         return 0
-    width = max([len(row.test) for row in rows], default=0)
-    lines = [f"{row.test:{width}}  {row.days:6.1f} days  {row.owner}  {row.state}" for row in rows]
-    output.say("\n".join([*lines, f"{len(rows)} leases"]) + "\n")
+
+    def cells(row: Listed) -> tuple[str, ...]:
+        age = "new" if row.age is None else f"{row.age:.0f} days"
+        failing = f"passed {_moment(row.passed)}" if row.passed > row.failed else _moment(row.failed) or "never here"
+        return row.test, row.owner, age, f"{row.days:.1f}", failing, row.state
+
+    table = [("test", "owner", "age", "days left", "last seen failing", "state"), *map(cells, rows)]
+    widths = [max(len(row[column]) for row in table) for column in range(len(table[0]))]
+    lines = ["  ".join(f"{cell:{width}}" for cell, width in zip(row, widths, strict=True)).rstrip() for row in table]
+    output.say("\n".join([*(lines if rows else ()), f"{len(rows)} leases"]) + "\n")
     return 0
+
+
+def _moment(seconds: float) -> str | None:
+    from datetime import UTC, datetime  # noqa: PLC0415
+
+    return datetime.fromtimestamp(seconds, UTC).strftime("%Y-%m-%d %H:%M") if seconds else None
 
 
 def _check(args: argparse.Namespace, door: Door) -> int:

@@ -79,6 +79,11 @@ def warn(line: str) -> None:
     sys.stderr.write(f"note: {line}\n".encode("utf-8", "backslashreplace").decode())
 
 
+def cache_of(door: Door) -> Path:
+    """The folder in which this user keeps records of runs."""
+    return Path(door.environ.get("XDG_CACHE_HOME") or str(Path(door.environ.get("HOME") or "/nonexistent") / ".cache")) / "trivet"
+
+
 def exit_status(decision: Decision) -> int:
     """0 may merge, 1 blocked, 3 could not judge: no leg objects, and one could not be run for reasons outside the change."""
     if decision.merge:

@@ -14,6 +14,8 @@ COMMANDS: dict[str, str] = {
     "advisory": "run the agent's own tests: a report, never a verdict",
     "explain": "say which zone a path is in, what a rule means, or what a decision says",
     "policy": "show the policy that counts, or the schema of trivet.toml",
+    "replay": "judge again what a decision was about, and say whether the outcome is equal",
+    "env": "print the environment part of the replay key, and its digest",
     "doctor": "say what this host and this repository can and cannot hold",
     "key": "make and show signing keys",
     "verify": "check signed decisions",

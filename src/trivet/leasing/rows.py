@@ -7,17 +7,24 @@ from dataclasses import dataclass
 
 from trivet import signature as signatures
 from trivet.errors import UsageError
+from trivet.leasing import seen
 from trivet.leasing.adopt import signature_of
+from trivet.leasing.ages import since
 from trivet.leasing.desk import DAY_S, Desk
 from trivet.leasing.lab import Lab
 from trivet.legs.lease import function_of, judge_static
 from trivet.model import Finding, TestResult
 from trivet.sealed import ledger as ledger_file
+from trivet.stage.cache import Cache
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Listed:
-    """One row as ``lease list`` shows it. ``days``: left, negative once it has ended; ``state``: ``holds`` or why not."""
+    """One row as ``lease list`` shows it. ``days``: left, negative once it has ended; ``state``: ``holds`` or why not.
+
+    ``age``: days since the row was committed as it stands, None where it is not. ``failed`` and ``passed``: when runs of this user last
+    saw the test do so with its marks lifted, in seconds since the epoch; 0 = never.
+    """
 
     test: str
     owner: str
@@ -25,6 +32,9 @@ class Listed:
     signature: str
     days: float
     state: str
+    age: float | None = None
+    failed: float = 0.0
+    passed: float = 0.0
 
 
 def failures(lab: Lab, file: str, function: str) -> tuple[Sequence[TestResult], Sequence[TestResult]]:
@@ -61,8 +71,8 @@ def add(desk: Desk, lab: Lab | None, test: str, *, owner: str, reason: str, days
     return row
 
 
-def renew(desk: Desk, lab: Lab | None, test: str, *, days: float, signature: str | None) -> dict[str, object]:
-    """Write one row anew: digest of the code as it stands (the strong form), and a later end.
+def renew(desk: Desk, lab: Lab | None, test: str, *, days: float, signature: str | None, keep_end: bool = False) -> dict[str, object]:
+    """Write one row anew: digest of the code as it stands (the strong form), and a later end, or with ``keep_end`` the end that it has.
 
     Raises:
         UsageError: no such row, or the test no longer fails with the row's signature.
@@ -85,9 +95,36 @@ def renew(desk: Desk, lab: Lab | None, test: str, *, days: float, signature: str
     new = desk.row(
         file, function, signature=named, expires_at=desk.expiry(days), owner=str(old.get("owner", "")), reason=str(old.get("reason", ""))
     )
+    if keep_end:
+        new["expires_at"] = old.get("expires_at")
     new["qualname"] = old.get("qualname", new["qualname"])
     desk.save(ledger_file.replace_row(desk.data(), match.lease.line, new))
     return new
+
+
+def upgrade(desk: Desk) -> tuple[str, ...]:
+    """Give every row that holds by the weak digest the strong one; ends, signatures and all else stay. Returns the rows' names."""
+    data = desk.data()
+    named = []
+    weak = [match for match in desk.matches if match.lease is not None and match.lease.weak and match.lease.line and not match.problem]
+    for match in sorted(weak, key=lambda one: one.lease.line or 0 if one.lease else 0, reverse=True):
+        line = match.lease.line if match.lease is not None and match.lease.line is not None else 0
+        old = ledger_file.raw_row(data, line)
+        digest = desk.digest(match.file, match.function)
+        new = {**old, "path": match.file, "bytecode_hash": digest.strong, "source_hash": digest.source_hash, "python": digest.python}
+        data = ledger_file.replace_row(data, line, new)
+        named.append(str(old.get("qualname", "")))
+    if named:
+        desk.save(data)
+    return tuple(reversed(named))
+
+
+def sightings(desk: Desk, lab: Lab, cache: Cache) -> None:
+    """Run every leased test with its marks lifted, and keep what was seen."""
+    record = lab.run(tuple(dict.fromkeys(match.file for match in desk.matches if match.file in desk.seal.tests)))
+    leased = {(match.file, match.function) for match in desk.matches if match.lease is not None}
+    lifted = lab.lifted([result.id for result in record.results if function_of(result.id) in leased])
+    seen.note(cache, desk.matches, lifted, desk.now)
 
 
 def remove(desk: Desk, test: str) -> str:
@@ -107,16 +144,30 @@ def remove(desk: Desk, test: str) -> str:
     raise UsageError(f"no row of the ledger names {test!r}", hint="`trivet lease list` shows the rows")
 
 
-def listed(desk: Desk) -> tuple[Listed, ...]:
-    """All good rows, in the order of the ledger."""
+def listed(desk: Desk, cache: Cache) -> tuple[Listed, ...]:
+    """All good rows, in the order of the ledger; ``cache`` knows when their tests were last seen failing."""
     rows = []
+    written = since(desk.tree.root, desk.path) if desk.matches else {}
     for match in desk.matches:
         lease = match.lease
         if lease is not None:
             state = "weak digest" if lease.weak and not match.problem else match.problem or "holds"
             days = (lease.expires_at - desk.now) / DAY_S
             test = f"{match.file}::{match.function}" if match.file else lease.qualname
-            rows.append(Listed(test=test, owner=lease.owner, reason=lease.reason, signature=lease.signature, days=days, state=state))
+            began = written.get(lease.line or 0)
+            sighting = seen.last(cache, match)
+            row = Listed(
+                test=test,
+                owner=lease.owner,
+                reason=lease.reason,
+                signature=lease.signature,
+                days=days,
+                state=state,
+                age=None if began is None else max(0.0, (desk.now - began) / DAY_S),
+                failed=sighting.failed,
+                passed=sighting.passed,
+            )
+            rows.append(row)
     return tuple(rows)
 
 

@@ -76,6 +76,8 @@ class AdmissionEvidence:
     removed: tuple[str, ...] = ()
     conflicts: tuple[str, ...] = ()
     ledger_moved: bool = False
+    ends_moved: tuple[Drift, ...] = ()
+    """Leases that get a later end in the change that alters their test."""
     fixtures_moved: bool = False
     """Sealed data moved: a test whose text is the same may say something new."""
     trials: Trials = field(default_factory=Trials)
@@ -180,6 +182,8 @@ def _trial_findings(evidence: AdmissionEvidence) -> Iterator[Finding]:
             level: Level = "error" if tried and "TRV120" not in candidate.known else "warning"
             yield _finding("TRV120", f"{candidate.name}: {text}", path=where, line=candidate.line, level=level)
     yield from _changing(evidence)
+    for drift in evidence.ends_moved:
+        yield _finding(drift.rule, drift.message, path=drift.path.encode("utf-8", "surrogateescape"), line=drift.line)
     if evidence.ledger_moved and trials.base is not None:
         red = [test.id for test in trials.base.tests if test.outcome in _RED]
         if red:

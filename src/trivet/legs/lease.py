@@ -13,8 +13,9 @@ from trivet.model import Calibrated, Drift, Finding, Lease, LeaseMatch, Ledger, 
 from trivet.rules import RULES
 from trivet.signature import matches as failure_matches
 
-SOON_S = 14 * 86_400.0
-"""Leases with fewer seconds left than this are announced."""
+DAY_S = 86_400.0
+SOON_DAYS = 15
+"""Leases that end on one of the next 14 days are announced, counted by days of the calendar (UTC)."""
 
 MODULE: Final = "<module>"
 _ADDRESS = re.compile(r"0x[0-9a-fA-F]{4,}")
@@ -79,8 +80,8 @@ def _ledger_findings(ledger: Ledger, matches: Sequence[LeaseMatch], now: float |
             continue
         if lease.weak and not match.problem:
             yield _finding("TRV307", f"{lease.qualname} is bound by the weak digest", ledger.path, lease.line, level="warning")
-        if now is not None and not match.problem and lease.expires_at - now < SOON_S:
-            days = max(0, int((lease.expires_at - now) // 86_400))
+        if now is not None and not match.problem and lease.expires_at // DAY_S - now // DAY_S < SOON_DAYS:
+            days = max(0, int(lease.expires_at // DAY_S) - int(now // DAY_S))  # of the calendar: one replay key, one text
             message = f"the lease of {lease.qualname} ends in {days} days (owner {lease.owner})"
             yield _finding("TRV308", message, ledger.path, lease.line, level="warning")
         if match.rule in ("TRV311", "TRV318"):

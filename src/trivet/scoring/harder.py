@@ -52,7 +52,10 @@ def differs(found: ScoreEvidence) -> bool:
 
 
 def lifted(runner: Runner, found: ScoreEvidence, leases: Sequence[LeaseMatch]) -> tuple[TestResult, ...]:
-    """Run leased tests that ended skipped or xfailed once more with their marks lifted."""
+    """Run leased tests that ended skipped or xfailed with their marks lifted; what passes then is run again, ``score.reruns`` times.
+
+    A test that fails in any of these runs still needs its lease.
+    """
     ids = [
         result.id
         for run in found.runs
@@ -61,8 +64,14 @@ def lifted(runner: Runner, found: ScoreEvidence, leases: Sequence[LeaseMatch]) -
     ]
     if not ids:
         return ()
-    record = runner.run(runner.job(files_of(ids, found.files), ids=ids, lift=ids))
-    return tuple(result for result in record.results if result.lifted)
+    results: list[TestResult] = []
+    for _ in range(1 + runner.policy.reruns):
+        record = runner.run(runner.job(files_of(ids, found.files), ids=ids, lift=ids))
+        results += [result for result in record.results if result.lifted]
+        ids = [result.id for result in record.results if result.lifted and result.outcome in _GREEN]
+        if not ids:
+            break
+    return tuple(results)
 
 
 def files_of(ids: Iterable[str], files: Sequence[str]) -> tuple[str, ...]:

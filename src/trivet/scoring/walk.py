@@ -38,7 +38,8 @@ class Request:
 
     ``python`` is the interpreter of the project (absolute), ``scratch`` an existing folder of ours. ``leases``: what the ledger says of
     sealed tests, to see how they fail with their marks lifted. ``secret``: seed of fresh inputs and of the choice of controls; None
-    draws one. ``progress`` is told one line a step, ``tick`` how far each run is.
+    draws one. ``split``: the files that run split, where an earlier judgement is repeated; None finds them out.
+    ``progress`` is told one line a step, ``tick`` how far each run is.
     """
 
     wall: Wall
@@ -47,6 +48,7 @@ class Request:
     cache: Cache = field(default_factory=lambda: Cache(None))
     leases: tuple[LeaseMatch, ...] = ()
     secret: int | None = None
+    split: frozenset[str] | None = None
     progress: Callable[[str], None] = _silent
     tick: Ticker = still
 
@@ -149,7 +151,7 @@ class _Walk:
             with ThreadPoolExecutor(max_workers=workers()) as pool:
                 self.say("calibrating on base and running the sealed tests on the scoring tree")
                 first = pool.submit(self._calibrate, base)
-                forced = any(apart.asked(self.policy, file) == "split" for file in self.scene.tests)
+                forced = bool(self.request.split) or any(apart.asked(self.policy, file) == "split" for file in self.scene.tests)
                 same = self.scene.head_tree == self.scene.base_tree
                 second = None if forced or same else pool.submit(head.run, head.job(self.scene.tests))
                 calibration = first.result()
@@ -199,6 +201,9 @@ class _Walk:
     def _apart(self, base: PartedRunner, calibration: Calibration) -> Calibration:
         """Find out on base which files run split, and keep to it from here on."""
         policy = self.policy
+        if self.request.split is not None:
+            self.split_files = self.request.split
+            return replace(calibration, split_files=tuple(sorted(self.split_files)))
         settings = {"base": self.key, "budget": policy.split_budget, "asked": [apart.asked(policy, file) for file in self.scene.tests]}
         key = key_of(settings)
         known = self.request.cache.get("split", key, Calibration)

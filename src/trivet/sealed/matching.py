@@ -7,7 +7,7 @@ import posixpath
 from trivet.git import Tree
 from trivet.model import Lease, LeaseMatch, Ledger, Policy
 from trivet.sealed.digest import Digest, Digests
-from trivet.sealed.ledger import function_of
+from trivet.sealed.ledger import DAY_S, function_of
 from trivet.zones import match
 
 
@@ -55,7 +55,7 @@ def _match(lease: Lease, digests: Digests, tests: tuple[str, ...], now: float) -
         return LeaseMatch(file="", function=function, lease=lease, problem=f"{lease.qualname} names {what}", rule="TRV318")
     file, digest = seen[0]
     if lease.expires_at <= now:
-        days = int((now - lease.expires_at) // 86_400)
+        days = int(now // DAY_S) - int(lease.expires_at // DAY_S)  # whole days of the calendar: one replay key, one text
         problem, rule = f"the lease has expired {days} days ago (owner {lease.owner})", "TRV303"
     elif not holds(lease, digest):
         problem, rule = "the lease was given for other code: the test, or what it reaches in the sealed tree, has changed", "TRV304"

@@ -7,6 +7,7 @@ is closed only if its closing message came last and its number fits.
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 
@@ -14,6 +15,8 @@ from trivet.model import Failure, Isolation, Outcome, RunEnd, RunRecord, TamperS
 from trivet.probe import wire
 
 _KEPT = 2_000
+_PYTEST_OF = re.compile(rb"pytest-of-[^/\"\\]+/")
+_ADDRESS = re.compile(r"\b0x[0-9a-fA-F]{6,16}\b")
 _RANK: tuple[Outcome, ...] = ("passed", "xpassed", "xfailed", "skipped", "failed", "error")
 _PHASES = ("setup", "call", "teardown")
 
@@ -40,11 +43,13 @@ class Fold:
     Args:
         nonce: the nonce that each record must carry.
         root: the folder of the tree; taken out of texts, since it is another one in each run.
+        scratch: the run's own folder; it is called ``scratch`` in texts.
     """
 
-    def __init__(self, nonce: str, root: str = "") -> None:
+    def __init__(self, nonce: str, root: str = "", scratch: str = "") -> None:
         self.nonce = nonce
         self._root = json.dumps(root.rstrip("/") + "/")[1:-1].encode() if root else b""
+        self._scratch = json.dumps(scratch)[1:-1].encode() if scratch else b""
         self.started = False
         self.refused = ""
         self.internal = ""
@@ -92,7 +97,7 @@ class Fold:
         if self.closed:
             raise ProtocolError("a record after the closing message")
         try:
-            record = wire.load_record(line.replace(self._root, b"") if self._root else line)
+            record = wire.load_record(self._steady(line))
         except (ValueError, RecursionError) as error:
             raise ProtocolError("bytes that are no record") from error
         if record.get("n") != self.nonce:
@@ -104,6 +109,12 @@ class Fold:
             self._take(str(record["k"]), record)
         except (KeyError, TypeError, ValueError, AttributeError) as error:
             raise ProtocolError(f"a malformed record of kind {record['k']}") from error
+
+    def _steady(self, line: bytes) -> bytes:
+        """The line without what names one run: its folders, and the user in the name of pytest's own."""
+        line = line.replace(self._root, b"") if self._root else line
+        line = line.replace(self._scratch, b"scratch") if self._scratch else line
+        return _PYTEST_OF.sub(b"pytest-of-user/", line) if b"pytest-of-" in line else line
 
     def _take(self, kind: str, record: dict[str, object]) -> None:
         reader = self._readers.get(kind)
@@ -246,7 +257,7 @@ def _outcome(out: str) -> Outcome:
 def _failure(fields: Mapping[str, object]) -> Failure:
     return Failure(
         type=str(fields["type"])[:200],
-        message=str(fields["message"])[:_KEPT],
+        message=_ADDRESS.sub("0x", str(fields["message"])[:_KEPT]),
         file=str(fields.get("file", ""))[:500],
         line=int(str(fields.get("line", 0))),
     )

@@ -9,10 +9,10 @@ from pathlib import Path
 
 from trivet import __version__
 from trivet.errors import ProbeError
-from trivet.model import ReplayKey, ScorePolicy
+from trivet.model import Policy, ReplayKey, ScorePolicy
 from trivet.stage.cache import key_of
 
-_DAY_S = 86_400
+DAY_S = 86_400
 
 
 def replay_key(facts: Mapping[str, str]) -> ReplayKey:
@@ -22,7 +22,13 @@ def replay_key(facts: Mapping[str, str]) -> ReplayKey:
 
 def epoch_bucket(now: float) -> str:
     """The day of a moment, as a number of days since the epoch."""
-    return str(int(now // _DAY_S))
+    return str(int(now // DAY_S))
+
+
+def asked(policy: Policy) -> str:
+    """What flags may tighten, as it was in force: with it a judgement can be repeated."""
+    score = policy.score
+    return f"isolation={score.isolation} controls={score.controls} wall={score.wall} vary={int(score.vary)} reruns={score.reruns}"
 
 
 def find_python(policy: ScorePolicy, *, repo: Path, asked: str | None = None) -> Path:

@@ -216,7 +216,7 @@ class Runner:
             child = self._start(argv, job, folder, variation, (job_fd, writer, *pass_fds))
             os.close(writer)
             writer = -1
-            fold = Fold(job.nonce, job.root)
+            fold = Fold(job.nonce, job.root, job.scratch)
             try:
                 end = _Watchman(child, reader, fold, job, self.policy.timeout_s, peer, self.tick).watch()
             finally:
