@@ -16,6 +16,8 @@ COMMANDS: dict[str, str] = {
     "policy": "show the policy that counts, or the schema of trivet.toml",
     "replay": "judge again what a decision was about, and say whether the outcome is equal",
     "env": "print the environment part of the replay key, and its digest",
+    "github": "review evidence, comment and checks on GitHub",
+    "gitlab": "review evidence, comment and statuses on GitLab",
     "doctor": "say what this host and this repository can and cannot hold",
     "key": "make and show signing keys",
     "verify": "check signed decisions",
