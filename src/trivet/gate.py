@@ -119,11 +119,12 @@ def read_situation(repository: Repository, request: GateRequest) -> Situation:
     """Read what base says and what the change is; flags tighten the policy, and are part of its digest's facts through the run."""
     base, head = repository.commit(request.base), repository.commit(request.head)
     merge_bases = repository.merge_bases(base.oid, head.oid)
+    repository.foresee(base, head)
     tree = CommitTree(repository, base, "base")
     policy = tightened(read_policy(tree), request)
     zones = Zones(policy.zones)
-    change = read_changes(repository, base, head, policy, zones)
     seal = read_seal(tree, policy, zones)
+    change = read_changes(repository, base, head, policy, zones)
     ledger = read_ledger(tree, policy, now=request.now)
     sites = scan_skips(tree, seal.tests, policy=policy)
     return Situation(

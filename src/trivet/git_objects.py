@@ -9,20 +9,21 @@ import hashlib
 import subprocess
 import zlib
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass
 from pathlib import Path
 from types import TracebackType
 from typing import IO, Self
+
+import msgspec
 
 from trivet.errors import GitError
 from trivet.git_home import git_environment
 
 FILE, EXECUTABLE, LINK, GITLINK, FOLDER = 0o100644, 0o100755, 0o120000, 0o160000, 0o040000
 _AT_ONCE = 256
+_MODES = {b"%o" % mode: mode for mode in (FILE, EXECUTABLE, LINK, GITLINK, FOLDER)}
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Item:
+class Item(msgspec.Struct, frozen=True, kw_only=True, gc=False):
     """One row of one tree level: a name (bytes, no slash), its mode and object id."""
 
     name: bytes
@@ -44,7 +45,9 @@ def parse_tree(data: bytes, width_b: int) -> tuple[Item, ...]:
         space = data.index(b" ", at)
         zero = data.index(b"\0", space)
         stop = zero + 1 + width_b
-        rows.append(Item(name=data[space + 1 : zero], mode=int(data[at:space], 8), oid=data[zero + 1 : stop].hex()))
+        mode = data[at:space]
+        known = _MODES.get(mode)
+        rows.append(Item(name=data[space + 1 : zero], mode=int(mode, 8) if known is None else known, oid=data[zero + 1 : stop].hex()))
         at = stop
     return tuple(rows)
 

@@ -10,12 +10,14 @@ from __future__ import annotations
 import re
 import subprocess
 import tempfile
-from collections.abc import Iterable, Iterator, Mapping
+from collections import deque
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from types import TracebackType
 from typing import Self
 
+from trivet import git_diff
 from trivet.errors import GitError, UsageError
 from trivet.git_home import Home, find_home, git_environment, git_program, make_shadow, object_format_of, refuse_tricks
 from trivet.git_objects import FOLDER, Item, Reader, format_tree, hash_of, parse_tree, write_loose
@@ -24,6 +26,7 @@ from trivet.room import Room
 
 _TIMEOUT_S = 300.0
 _CHAIN = 256
+_HINT = "see `git fsck`; git 2.38 or later is needed"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -45,6 +48,8 @@ class Repository:
         self._diffs: dict[tuple[str, str], tuple[RawChange, ...]] = {}
         self._bases: dict[tuple[str, str], tuple[str, ...]] = {}
         self._levels: dict[str, tuple[Item, ...]] = {}
+        self._by_name: dict[str, dict[bytes, Item]] = {}
+        self._early: dict[tuple[str, str], subprocess.Popen[bytes]] = {}
         self._scratch: Room | None = None
         self._written: Reader | None = None
 
@@ -57,6 +62,9 @@ class Repository:
     def close(self) -> None:
         """End the children and remove the temporary folder."""
         self._stored.close()
+        for child in self._early.values():
+            child.kill()
+            child.communicate()
         if self._written is not None:
             self._written.close()
         if self._scratch is not None:
@@ -136,40 +144,53 @@ class Repository:
 
     def changes(self, base: Commit, head: Commit) -> tuple[RawChange, ...]:
         """What changed from each merge base to head, without renames: the union of distinct rows, in tree order."""
+        if len(trees := self.trees_before(base, head)) == 1:
+            return self.diff(trees[0], head.tree)
         rows: dict[RawChange, None] = {}
-        for oid in self.merge_bases(base.oid, head.oid):
-            rows.update(dict.fromkeys(self.diff(_header_of(self.raw_commit(oid), b"tree")[0], head.tree)))
-        return tuple(sorted(rows, key=lambda row: row.path)) if len(rows) > 1 else tuple(rows)
+        for tree in trees:
+            rows.update(dict.fromkeys(self.diff(tree, head.tree)))
+        return tuple(sorted(rows, key=lambda row: row.path))
 
-    def contradictions(self, base: Commit, head: Commit) -> tuple[bytes, ...]:
-        """Changed paths of which a tree says two things: named twice or out of order, so that each reader may see another file.
+    def trees_before(self, base: Commit, head: Commit) -> list[str]:
+        """The trees of the merge base(s): what head is compared with."""
+        return [_header_of(self.raw_commit(oid), b"tree")[0] for oid in self.merge_bases(base.oid, head.oid)]
 
-        No honest git writes such a tree. It shows as a path that is new although it was there, or gone although it still is.
+    def foresee(self, base: Commit, head: Commit) -> None:
+        """Let git find out what changed while the caller reads something else; ``changes`` waits for it.
+
+        Raises:
+            GitError: the commits share no history.
         """
-        found: dict[bytes, None] = {}
-        for oid in self.merge_bases(base.oid, head.oid):
-            tree = _header_of(self.raw_commit(oid), b"tree")[0]
-            for row in self.diff(tree, head.tree):
-                if row.old_mode and row.new_mode:
-                    continue
-                before, after = self.find(tree, row.path), self.find(head.tree, row.path)
-                new = None if after is None or after.mode == FOLDER else after.oid
-                old = None if before is None or before.mode == FOLDER else before.oid
-                if (new, old) != ((row.new_oid, None) if row.new_mode else (None, row.old_oid)):
-                    found[row.path] = None
-        return tuple(found)
+        for tree in self.trees_before(base, head):
+            pair = (tree, head.tree)
+            if pair[0] != pair[1] and pair not in self._diffs and pair not in self._early:
+                self._early[pair] = self._start(*git_diff.ARGUMENTS, *pair)
 
     def diff(self, old_tree: str, new_tree: str) -> tuple[RawChange, ...]:
-        """The leaves that differ between two trees; no similarity score ever decides which zone a path left."""
+        """The leaves that differ between two trees, in git's order, without renames."""
+        if (old_tree, new_tree) not in self._diffs:
+            deque(self._batches(old_tree, new_tree), maxlen=0)
+        return self._diffs[old_tree, new_tree]
+
+    def batches(self, base: Commit, head: Commit) -> Iterator[Sequence[RawChange]]:
+        """The rows of ``changes`` as git finds them."""
+        trees = self.trees_before(base, head)
+        return iter([self.changes(base, head)]) if len(trees) > 1 else self._batches(trees[0], head.tree)
+
+    def _batches(self, old_tree: str, new_tree: str) -> Iterator[Sequence[RawChange]]:
+        pair = (old_tree, new_tree)
         if old_tree == new_tree:
-            return ()
-        if (old_tree, new_tree) in self._diffs:
-            return self._diffs[old_tree, new_tree]
-        out = self._out("diff-tree", "-r", "-z", "--raw", "--no-renames", "--no-abbrev", "--no-ext-diff", old_tree, new_tree)
-        parts = out.split(b"\0")
-        rows = tuple(_raw_change(meta, path) for meta, path in zip(parts[0:-1:2], parts[1::2], strict=True))
-        self._diffs[old_tree, new_tree] = rows
-        return rows
+            self._diffs[pair] = ()
+        if pair in self._diffs:
+            yield self._diffs[pair]
+            return
+        child = self._early.pop(pair, None)
+        found: list[RawChange] = []
+        # With trees of our own making the shadow is asked, which sees the user's objects too.
+        for batch in git_diff.batches_of(child or self._start(*git_diff.ARGUMENTS, *pair), _TIMEOUT_S):
+            found += batch
+            yield batch
+        self._diffs[pair] = tuple(found)
 
     # --- objects -----------------------------------------------------------------------------------
 
@@ -178,6 +199,13 @@ class Repository:
         known = self._levels.get(tree)
         if known is None:
             known = self._levels[tree] = parse_tree(self._read(tree, "tree"), len(tree) // 2)
+        return known
+
+    def names(self, tree: str) -> Mapping[bytes, Item]:
+        """One level of a tree by name; of a malformed one that names something twice, the first row counts."""
+        known = self._by_name.get(tree)
+        if known is None:
+            known = self._by_name[tree] = {row.name: row for row in reversed(self.level(tree))}
         return known
 
     def tree(self, oid: str, under: tuple[bytes, ...] = ()) -> tuple[Entry, ...]:
@@ -214,7 +242,7 @@ class Repository:
         for part in path.split(b"/"):
             if item.mode != FOLDER:
                 return None
-            found = next((row for row in self.level(item.oid) if row.name == part), None)
+            found = self.names(item.oid).get(part)
             if found is None:
                 return None
             item = found
@@ -255,9 +283,7 @@ class Repository:
         status, out = self._run(self._shadow, "merge-tree", "--write-tree", "-z", "--name-only", "--no-messages", base.oid, head.oid)
         parts = out.split(b"\0")
         if status not in (0, 1) or not re.fullmatch(rb"[0-9a-f]{40,64}", parts[0]):
-            raise GitError(
-                "git could not merge head into base", where=f"{base.oid[:12]} and {head.oid[:12]}", hint="git 2.38 or later is needed"
-            )
+            raise GitError("git could not merge head into base", where=f"{base.oid[:12]} and {head.oid[:12]}", hint=_HINT)
         return Merged(tree=parts[0].decode(), conflicts=tuple(dict.fromkeys(part for part in parts[1:] if part)))
 
     def write_tree(self, entries: Iterable[Entry]) -> str:
@@ -316,6 +342,15 @@ class Repository:
 
     # --- children ----------------------------------------------------------------------------------
 
+    def _start(self, *args: str) -> subprocess.Popen[bytes]:
+        git_dir = self.home.git_dir if self._scratch is None else self._shadow
+        return subprocess.Popen(
+            [self._program, *args],
+            cwd=git_dir,
+            env=git_environment(self._program, git_dir),
+            stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL,
+        )  # fmt: skip
+
     def _run(self, git_dir: Path, *args: str) -> tuple[int, bytes]:
         try:
             done = subprocess.run(
@@ -332,14 +367,9 @@ class Repository:
         return done.returncode, done.stdout
 
     def _out(self, *args: str) -> bytes:
-        # With trees of our own making the shadow is asked, which sees the user's objects too.
         status, out = self._run(self.home.git_dir if self._scratch is None else self._shadow, *args)
         if status:
-            raise GitError(
-                f"git {args[0]} failed with status {status}",
-                where=str(self.home.common_dir),
-                hint="see `git fsck`; git 2.38 or later is needed",
-            )
+            raise GitError(f"git {args[0]} failed with status {status}", where=str(self.home.common_dir), hint=_HINT)
         return out
 
 
@@ -361,11 +391,6 @@ def open_repository(path: Path) -> Repository:
 def _header_of(commit: bytes, key: bytes) -> tuple[str, ...]:
     head = commit.partition(b"\n\n")[0]
     return tuple(line[len(key) + 1 :].decode("ascii") for line in head.split(b"\n") if line.startswith(key + b" "))
-
-
-def _raw_change(meta: bytes, path: bytes) -> RawChange:
-    old_mode, new_mode, old_oid, new_oid, status = meta.lstrip(b":").decode("ascii").split(" ")
-    return RawChange(path=path, status=status[:1], old_mode=int(old_mode, 8), new_mode=int(new_mode, 8), old_oid=old_oid, new_oid=new_oid)
 
 
 def _entry(row: bytes) -> Entry:

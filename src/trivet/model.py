@@ -11,6 +11,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Literal
 
+import msgspec
+
 from trivet.model_policy import AdvisoryPolicy, Allow, Exclude, OraclePolicy, Override, OwnersPolicy, Policy, ScorePolicy, ZonePolicy
 from trivet.model_run import (
     Calibrated,
@@ -105,8 +107,10 @@ class Commit:
     tree: str
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Entry:
+# Values that come by the ten thousand are structs: made twenty times as quickly as frozen dataclasses, and no work for the collector.
+
+
+class Entry(msgspec.Struct, frozen=True, kw_only=True, gc=False):
     """One leaf of a tree: a file, a link (mode 0o120000) or a gitlink (mode 0o160000)."""
 
     path: bytes
@@ -114,8 +118,7 @@ class Entry:
     oid: str
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class RawChange:
+class RawChange(msgspec.Struct, frozen=True, kw_only=True, gc=False):
     """One row of ``diff-tree --raw --no-renames``: status ``A``, ``M``, ``D`` or ``T``; absent sides have mode 0."""
 
     path: bytes
@@ -126,8 +129,7 @@ class RawChange:
     new_oid: str
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Placed:
+class Placed(msgspec.Struct, frozen=True, kw_only=True, gc=False):
     """Where a path is: its zone, the rule that said so, and how it could influence a verdict ("" = it can't)."""
 
     zone: Zone
@@ -135,8 +137,7 @@ class Placed:
     influence: str = ""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Change:
+class Change(msgspec.Struct, frozen=True, kw_only=True, gc=False):
     """A raw change with its zone."""
 
     raw: RawChange

@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Sequence
 
-from trivet.model import Placed, ZonePolicy, text_of
+from trivet.model import Placed, RawChange, ZonePolicy, text_of
 from trivet.zones_names import CONTROL_NAMES, CONTROL_PLACES, ODD_PATH, influence_of, is_generated_metadata
+from trivet.zones_ordinary import Key, Ordinary
 from trivet.zones_patterns import matcher
 
 _GITLINK = 0o160000
@@ -50,6 +52,8 @@ class Zones:
         self.policy = policy
         self._oracle, self._source, self._proposed = matcher(policy.oracle), matcher(policy.source), matcher(policy.proposed)
         self._inert, self._own = matcher(policy.inert), matcher(policy.control)
+        self._ordinary = Ordinary.of(self._oracle, self._source, self._proposed, self._inert, self._own, _PLACES, _NAMES)
+        self._seen: dict[Key, Placed] = {}
 
     @property
     def oracle_roots(self) -> tuple[bytes, ...]:
@@ -62,8 +66,42 @@ class Zones:
         return literal_roots(self.policy.source) or ()
 
     def place(self, path: bytes, mode: int = 0o100644) -> Placed:
-        """The zone of one path. Oracle wins over all, built-in control over source and inert, source over inert."""
-        text = text_of(path)
+        """The zone of one path. Oracle wins over all, built-in control over source and inert, source over inert.
+
+        Ordinary names of one suffix fare alike in one folder, and in ordinary folders below it: only the first of them is looked at.
+        """
+        if self._ordinary is None or mode == _GITLINK:
+            return self._placed(text_of(path), mode)
+        return self._known(path, mode, self._ordinary.keys((path,))[0], self._ordinary)
+
+    def place_all(self, rows: Sequence[RawChange]) -> list[Placed]:
+        """``place`` for many rows."""
+        if self._ordinary is None:
+            return [self._placed(text_of(row.path), row.new_mode or row.old_mode) for row in rows]
+        known, found = self._seen, []
+        for row, key in zip(rows, self._ordinary.keys([row.path for row in rows]), strict=True):
+            placed = known.get(key) if row.new_mode != _GITLINK else None
+            found.append(self._known(row.path, row.new_mode or row.old_mode, key, self._ordinary) if placed is None else placed)
+        return found
+
+    def _known(self, path: bytes, mode: int, key: Key, ordinary: Ordinary) -> Placed:
+        if not key[0] or mode == _GITLINK:
+            return self._placed(text_of(path), mode)
+        return self._below(key, ordinary)
+
+    def _below(self, key: Key, ordinary: Ordinary) -> Placed:
+        """What any ordinary name of this suffix is in this folder: the same as one folder up, unless the folder has a meaning itself."""
+        known = self._seen.get(key)
+        if known is None:
+            folder, suffix = text_of(key[0]), key[1]
+            above, slash, part = folder.rpartition("/")
+            inherits = slash and ordinary.is_folder(folder, part)
+            above_key = (above.encode("utf-8", "surrogateescape"), suffix)
+            known = self._below(above_key, ordinary) if inherits else self._placed(f"{folder}/_.{suffix.decode()}", 0)
+            self._seen[key] = known
+        return known
+
+    def _placed(self, text: str, mode: int) -> Placed:
         acts = influence_of(text)
         if self._oracle(text):
             return Placed(zone="oracle", by=_first("zones.oracle", self.policy.oracle, text), influence=acts[1] if acts else _HOW["oracle"])
@@ -72,7 +110,7 @@ class Zones:
             return forced
         if self._proposed(text):
             return Placed(zone="proposed", by=_first("zones.proposed", self.policy.proposed, text), influence=_HOW["proposed"])
-        return self._ordinary(text, acts)
+        return self._usual(text, acts)
 
     def _control(self, text: str, mode: int, acts: tuple[str, str] | None) -> Placed | None:
         """What is control even inside the proposed zone."""
@@ -86,7 +124,7 @@ class Zones:
             return Placed(zone="control", by=f"influence name: {ODD_PATH}", influence=acts[1])
         return None
 
-    def _ordinary(self, text: str, acts: tuple[str, str] | None) -> Placed:
+    def _usual(self, text: str, acts: tuple[str, str] | None) -> Placed:
         inert = self._inert(text)
         if inert and is_generated_metadata(text) and (acts is None or "egg-info" in acts[0]):
             return Placed(zone="inert", by=_first("zones.inert", self.policy.inert, text))

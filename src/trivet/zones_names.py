@@ -143,5 +143,7 @@ def shadowed(name: str) -> str:
 
 def folded(name: bytes) -> str:
     """A name as file systems compare it that ignore case, Unicode form, invisible characters and trailing dots and blanks."""
+    if name.isascii():
+        return name.decode("ascii").lower().rstrip(". ")
     text = unicodedata.normalize("NFC", unicodedata.normalize("NFD", name.decode("utf-8", "surrogateescape")).casefold())
     return "".join(char for char in text if unicodedata.category(char) != "Cf").rstrip(". ")

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import re
 from functools import lru_cache
+from typing import NamedTuple
 
 from pathspec import GitIgnoreSpec
 
@@ -16,12 +17,23 @@ _STAR = re.compile(r"([A-Za-z0-9_.+@=,-]*)\*([A-Za-z0-9_.+@=,-]*)")
 _MATCHER_CACHE = 512
 
 
+class NameTests(NamedTuple):
+    """Tests of one part of a path: all that it can matter for, besides what lies above it. ``folders``: the folders named in patterns."""
+
+    names: frozenset[str]
+    begins: tuple[str, ...]
+    ends: tuple[str, ...]
+    inside: tuple[tuple[str, str], ...]
+    folders: tuple[str, ...]
+
+
 class Matcher:
     """A list of patterns, compiled; the last pattern that matches decides (``!`` takes a path out again)."""
 
-    __slots__ = ("_begins", "_ends", "_folders", "_inside", "_names", "_spec", "_top", "_whole")
+    __slots__ = ("_begins", "_ends", "_folders", "_inside", "_names", "_patterns", "_spec", "_top", "_whole")
 
     def __init__(self, patterns: tuple[str, ...]) -> None:
+        self._patterns = patterns
         self._folders: tuple[str, ...] = ()
         self._whole: frozenset[str] = frozenset()
         self._names: frozenset[str] = frozenset()
@@ -73,6 +85,15 @@ class Matcher:
             return False
         self._top += ((found[1], found[2], below),)
         return True
+
+    @property
+    def name_tests(self) -> NameTests | None:
+        """What of a part of a path can matter to the patterns; None where that cannot be told (then every path is matched whole)."""
+        if self._spec is None:
+            names = self._names | {path.rpartition("/")[2] for path in self._whole}
+            return NameTests(names=names, begins=self._begins, ends=self._ends, inside=self._inside, folders=self._folders)
+        bare = Matcher(tuple(pattern.strip().removeprefix("!") for pattern in self._patterns))
+        return bare.name_tests if bare._spec is None else None
 
     def __call__(self, path: str) -> bool:
         """Whether the patterns match a path (text, relative, without a slash at either end)."""

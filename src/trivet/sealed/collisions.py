@@ -1,6 +1,8 @@
-"""New names that some file systems cannot tell from others: case, Unicode form, invisible characters, trailing dots."""
+"""Names of which a reader may see something else: those that file systems cannot tell from others, those that a tree holds twice."""
 
 from __future__ import annotations
+
+from collections.abc import Mapping
 
 from trivet.git import FOLDER, Repository
 from trivet.model import Change, Commit
@@ -12,13 +14,13 @@ def collisions(repository: Repository, base: Commit, head: Commit, changes: tupl
 
     Only the folders of new names are read. Names that collide on base already, and a rename by case alone, are no news.
     """
-    gone = {change.path for change in changes if not change.raw.new_mode}
+    raws = [change.raw for change in changes]
+    new = [raw.path for raw in raws if raw.new_mode and not raw.old_mode]
+    gone = {raw.path for raw in raws if not raw.new_mode} if new else set()
     looked: set[bytes] = set()
     found: dict[bytes, bytes] = {}
-    for change in changes:
-        if not change.raw.new_mode or change.raw.old_mode:
-            continue
-        parts = change.path.split(b"/")
+    for path in new:
+        parts = path.split(b"/")
         for depth in range(len(parts)):
             place = b"/".join(parts[: depth + 1])
             if place in looked:
@@ -26,7 +28,7 @@ def collisions(repository: Repository, base: Commit, head: Commit, changes: tupl
             looked.add(place)
             other = _twin(repository, base, head, place, gone)
             if other is not None:
-                found[change.path] = other
+                found[path] = other
     return tuple(found.items())
 
 
@@ -48,11 +50,29 @@ def _twin(repository: Repository, base: Commit, head: Commit, place: bytes, gone
     return None
 
 
-def _names(repository: Repository, tree: str, folder: bytes) -> dict[bytes, None]:
+def _names(repository: Repository, tree: str, folder: bytes) -> Mapping[bytes, object]:
     oid = tree
     if folder:
         item = repository.find(tree, folder)
         if item is None or item.mode != FOLDER:
             return {}
         oid = item.oid
-    return dict.fromkeys(row.name for row in repository.level(oid))
+    return repository.names(oid)
+
+
+def contradictions(repository: Repository, base: Commit, head: Commit) -> tuple[bytes, ...]:
+    """Changed paths of which a tree says two things: named twice or out of order, so that each reader may see another file.
+
+    No honest git writes such a tree. It shows as a path that is new although it was there, or gone although it still is.
+    """
+    found: dict[bytes, None] = {}
+    for tree in repository.trees_before(base, head):
+        for row in repository.diff(tree, head.tree):
+            if row.old_mode and row.new_mode:
+                continue
+            before, after = repository.find(tree, row.path), repository.find(head.tree, row.path)
+            new = None if after is None or after.mode == FOLDER else after.oid
+            old = None if before is None or before.mode == FOLDER else before.oid
+            if (new, old) != ((row.new_oid, None) if row.new_mode else (None, row.old_oid)):
+                found[row.path] = None
+    return tuple(found)

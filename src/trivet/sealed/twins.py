@@ -7,12 +7,15 @@ and ``try``, a ``del`` between the two.
 from __future__ import annotations
 
 import ast
+import re
 from collections.abc import Iterator
 
 from trivet.git import Tree
 from trivet.model import Drift, Level
 
 _Definition = ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef
+_DEFINED = re.compile(rb"\b(?:def|class)(?:\s|\\\r?\n)+(\w+)")
+_ASSIGNED = re.compile(rb"\btest\w*[\s\\)]*=(?!=)")
 _TRANSPARENT = frozenset({"overload", "singledispatch", "dispatch", "multimethod", "register"})
 
 
@@ -35,6 +38,11 @@ def new_twins(base: Tree, base_tests: tuple[str, ...], head: Tree, head_tests: t
 
 def replaced(source: bytes) -> Iterator[tuple[str, int, int]]:
     """Yield ``(Class.name or name, first line, second line)`` for each test that a later definition replaces."""
+    if source.isascii():
+        # No name is defined twice anywhere, nor is a test's name assigned to: nothing is replaced, and the file need not be parsed.
+        names = _DEFINED.findall(source)
+        if len(set(names)) == len(names) and not _ASSIGNED.search(source):
+            return
     try:
         module = ast.parse(source)
     except (SyntaxError, ValueError, RecursionError, MemoryError):

@@ -36,3 +36,19 @@ def test_only_what_the_change_brings_is_an_error():
     twice = "def test_a(): pass\ndef test_a(): pass\n"
     base, head = MemoryTree({"t.py": twice}), MemoryTree({"t.py": twice, "u.py": twice})
     assert [(drift.path, drift.level) for drift in new_twins(base, ("t.py",), head, ("t.py", "u.py"))] == [("u.py", "error")]
+
+
+@pytest.mark.parametrize(
+    "source",
+    [
+        b"def test_a(): pass\ndef \\\n test_a(): pass\n",
+        b"def test_a(): pass\ndef\ttest_a(): pass\n",
+        b"def test_a(): pass\n(test_a) = 3\n",
+        b"def test_a(): pass\ntest_a \\\n = 3\n",
+        b"def test_a(): pass\nx = test_a = 3\n",
+        b"class TestA: pass\nclass\x0cTestA: pass\n",
+        "def test_ﬁ(): pass\ndef test_fi(): pass\n".encode(),
+    ],
+)
+def test_what_is_written_oddly_is_not_overlooked(source: bytes) -> None:
+    assert len(list(replaced(source))) == 1
