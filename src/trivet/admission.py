@@ -48,6 +48,7 @@ from trivet.sealed.review import read_review
 from trivet.sealed.signers import check_commits, read_signers
 from trivet.sealed.skips import scan_skips
 from trivet.sealed.twins import new_twins
+from trivet.signing import keep_apart
 from trivet.stage.replay import epoch_bucket, replay_key
 from trivet.zones import Zones, match
 
@@ -165,6 +166,7 @@ class AdmitRequest:
     python: str | None = None
     review: Path | None = None
     cache: Path | None = None
+    key_file: Path | None = None
     legs: tuple[LegName, ...] = LEGS
     show: Show = SILENT
 
@@ -191,6 +193,8 @@ def judge(request: AdmitRequest) -> Decision:
         base, head = repository.commit(request.base), repository.commit(request.head)
         tree = CommitTree(repository, base, "base")
         policy = read_policy(tree)
+        if request.key_file is not None:
+            keep_apart(request.key_file, repository, policy, request)
         zones = Zones(policy.zones)
         change = read_changes(repository, base, head, policy, zones)
         kind = oracle_leg.change_kind(change.changes)
@@ -264,7 +268,7 @@ def _unowned(head: _Head, base: Owners) -> tuple[bytes, ...]:
     """Sealed paths of head, and the files that say who owns them, for which head's CODEOWNERS names nobody."""
     if not head.owners.path:
         return ()
-    named = (head.owners.path, head.policy.owners.signers, "trivet.toml")
+    named = (head.owners.path, head.policy.owners.signers, head.policy.owners.keys, "trivet.toml")
     roots = head.zones.oracle_roots
     sealed = [entry.path for entry in head.tree.entries(roots) if match(head.policy.zones.oracle, entry.path)]
     also = [entry.path for entry in head.tree.entries(tuple(name.encode() for name in named))]

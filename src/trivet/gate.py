@@ -51,12 +51,16 @@ class GateRequest:
     ``legs``: the legs to judge; the others stay NOT_RUN (for separate CI jobs). ``cache`` None keeps no records; with ``audit`` none are
     read, only kept. ``warn`` is told one line about what the user has to know.
     ``secret`` and ``split`` (files that run split) repeat an earlier judgement; None draws one and finds them out.
+    ``repository``: its name as the caller knows it, which stands in the decision. ``key_file``: the private key that signs, which the run
+    must not reach.
     """
 
     repo: Path
     base: str
     head: str
     now: float
+    repository: str = ""
+    key_file: Path | None = None
     python: str | None = None
     review: Path | None = None
     isolation: str | None = None
@@ -97,9 +101,18 @@ def judge(request: GateRequest) -> Decision:
     Raises:
         TrivetError: the gate cannot do its work; the merge stays blocked.
     """
+    decision = _judged(request)
+    return replace(decision, facts={**decision.facts, "repository": request.repository}) if request.repository else decision
+
+
+def _judged(request: GateRequest) -> Decision:
     try:
         with open_repository(request.repo) as repository:
             situation = read_situation(repository, request)
+            if request.key_file is not None:
+                from trivet.signing import keep_apart  # noqa: PLC0415 - only signers pay for it
+
+                keep_apart(request.key_file, repository, situation.policy, request)
             if situation.kind == "oracle":
                 from trivet.admission import admit  # noqa: PLC0415 - the other change set; loaded when it is met
 

@@ -100,10 +100,11 @@ class AdvisoryPolicy:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class OwnersPolicy:
-    """Which CODEOWNERS file (``auto`` = search as the forges do) and which OpenSSH allowed_signers file."""
+    """Which CODEOWNERS file (``auto`` = search as the forges do), which OpenSSH allowed_signers file, and whose signed verdicts count."""
 
     codeowners: str = "auto"
     signers: str = "ci/oracle_owners"
+    keys: str = "ci/trivet_keys.toml"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

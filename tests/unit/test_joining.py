@@ -5,14 +5,21 @@ from pathlib import Path
 
 import pytest
 
-from trivet.attest import leg_envelope
-from trivet.attest_key import load_private, new_key
+from trivet.attest.envelope import sign
+from trivet.attest.keys import load_private, load_public, new_key
+from trivet.attest.statement import leg_file_statement
+from trivet.attest.trust import Trust, one_key
 from trivet.errors import SignatureError, TrivetError, UsageError
-from trivet.joining import join_folder
+from trivet.joining import Expected, Joined, join_folder
 from trivet.legs.join import join
 from trivet.model import LEGS, Decision
 from trivet.report import files
 from unit.report.decisions import FACTS, blocked, merged
+
+
+def joined(out: Path, *, key: Path | None = None, now: float = 1000.0, **expected: object) -> Joined:
+    trust: Trust | None = None if key is None else one_key(load_public(key), "test")
+    return join_folder(out, expected=Expected(**expected), trust=trust, now=now)  # type: ignore[arg-type]
 
 
 def written(out: Path, decision: Decision, *legs: str) -> Path:
@@ -26,20 +33,20 @@ def changed(out: Path, leg: str, **values: object) -> None:
 
 
 def test_three_passes_of_one_change_may_merge(tmp_path: Path) -> None:
-    decision = join_folder(written(tmp_path, merged()))
+    decision = joined(written(tmp_path, merged())).decision
     assert decision.merge
     assert decision.facts["run"] == FACTS["run"]
     assert decision.facts["score_tree"] == "e" * 40
 
 
 def test_one_leg_that_does_not_pass_blocks(tmp_path: Path) -> None:
-    assert not join_folder(written(tmp_path, blocked())).merge
+    assert not joined(written(tmp_path, blocked())).decision.merge
 
 
 @pytest.mark.parametrize("leg", LEGS)
 def test_a_missing_leg_was_not_run(leg: str, tmp_path: Path) -> None:
     rest = [other for other in LEGS if other != leg]
-    decision = join_folder(written(tmp_path, merged(), *rest))
+    decision = joined(written(tmp_path, merged(), *rest)).decision
     assert not decision.merge
     assert [verdict.status for verdict in decision.verdicts if verdict.leg == leg] == ["NOT_RUN"]
 
@@ -47,12 +54,12 @@ def test_a_missing_leg_was_not_run(leg: str, tmp_path: Path) -> None:
 def test_an_interrupted_job_was_not_run(tmp_path: Path) -> None:
     written(tmp_path, merged())
     files.clear(tmp_path, legs=("src-score",))
-    assert join_folder(tmp_path).src_score.status == "NOT_RUN"
+    assert joined(tmp_path).decision.src_score.status == "NOT_RUN"
 
 
 def test_an_empty_folder_is_a_usage_error(tmp_path: Path) -> None:
     with pytest.raises(UsageError, match="no verdict files"):
-        join_folder(tmp_path)
+        joined(tmp_path)
 
 
 OTHER_FACTS: list[dict[str, object]] = [
@@ -69,7 +76,7 @@ def test_verdicts_of_different_changes_are_refused(leg: str, facts: dict[str, ob
     written(tmp_path, merged())
     changed(tmp_path, leg, **facts)
     with pytest.raises(TrivetError, match="differs"):
-        join_folder(tmp_path)
+        joined(tmp_path)
 
 
 @pytest.mark.parametrize("key", ["base", "head", "policy"])
@@ -77,48 +84,49 @@ def test_a_pass_that_does_not_say_what_it_is_about_is_refused(key: str, tmp_path
     written(tmp_path, merged())
     changed(tmp_path, "src_score", **{key: None})
     with pytest.raises(TrivetError, match="without its"):
-        join_folder(tmp_path)
+        joined(tmp_path)
 
 
 def test_a_verdict_of_one_leg_does_not_stand_in_for_another(tmp_path: Path) -> None:
     written(tmp_path, merged())
     (tmp_path / "src_score.json").write_bytes((tmp_path / "flake_lease.json").read_bytes())
     with pytest.raises(TrivetError, match="not the verdict file of src-score"):
-        join_folder(tmp_path)
+        joined(tmp_path)
 
 
 def test_a_word_that_contradicts_its_reasons_is_refused(tmp_path: Path) -> None:
     written(tmp_path, blocked())
     (tmp_path / "oracle_integrity.txt").write_text("PASS\n")
     with pytest.raises(TrivetError, match="says PASS"):
-        join_folder(tmp_path)
+        joined(tmp_path)
 
 
 def test_a_word_of_pass_alone_is_refused(tmp_path: Path) -> None:
     written(tmp_path, merged())
     (tmp_path / "src_score.json").unlink()
     with pytest.raises(TrivetError):
-        join_folder(tmp_path)
+        joined(tmp_path)
 
 
 def test_verdicts_of_an_earlier_head_are_refused_when_the_caller_names_this_one(tmp_path: Path) -> None:
     written(tmp_path, merged())
-    assert join_folder(tmp_path, base="a" * 40, head="c" * 12).merge
+    assert joined(tmp_path, base="a" * 40, head="c" * 12).decision.merge
     with pytest.raises(TrivetError, match="not 123456"):
-        join_folder(tmp_path, head="123456")
+        joined(tmp_path, head="123456")
 
 
-def signed(out: Path, key: Path) -> None:
+def signed(out: Path, key: Path, *, now: float = 1000.0, session: str = "") -> None:
     private = load_private(str(key))
     for leg in LEGS:
         content = (out / f"{files.stem(leg)}.json").read_bytes()
-        (out / f"{files.stem(leg)}.dsse.json").write_bytes(leg_envelope(content, leg, private))
+        envelope = sign(leg_file_statement(content, leg, now=now, session=session), private)
+        (out / f"{files.stem(leg)}.dsse.json").write_bytes(envelope)
 
 
 def test_verdicts_that_are_signed_by_the_expected_key_join(tmp_path: Path) -> None:
     private, public = new_key(tmp_path / "key")
     signed(written(tmp_path / "out", merged()), private)
-    assert join_folder(tmp_path / "out", key=public).merge
+    assert joined(tmp_path / "out", key=public).decision.merge
 
 
 def test_a_verdict_of_another_key_or_without_signature_is_refused(tmp_path: Path) -> None:
@@ -126,10 +134,10 @@ def test_a_verdict_of_another_key_or_without_signature_is_refused(tmp_path: Path
     _, other = new_key(tmp_path / "other")
     signed(written(tmp_path / "out", merged()), private)
     with pytest.raises(SignatureError):
-        join_folder(tmp_path / "out", key=other)
+        joined(tmp_path / "out", key=other)
     (tmp_path / "out" / "src_score.dsse.json").unlink()
     with pytest.raises(TrivetError):
-        join_folder(tmp_path / "out", key=tmp_path / "key.pub")
+        joined(tmp_path / "out", key=tmp_path / "key.pub")
 
 
 def test_a_verdict_that_was_changed_after_signing_is_refused(tmp_path: Path) -> None:
@@ -138,7 +146,7 @@ def test_a_verdict_that_was_changed_after_signing_is_refused(tmp_path: Path) -> 
     changed(tmp_path / "out", "oracle_integrity", status="PASS", findings=[])
     (tmp_path / "out" / "oracle_integrity.txt").write_text("PASS\n")
     with pytest.raises(SignatureError, match="oracle-integrity"):
-        join_folder(tmp_path / "out", key=public)
+        joined(tmp_path / "out", key=public)
 
 
 def test_the_signature_of_one_leg_does_not_stand_in_for_another(tmp_path: Path) -> None:
@@ -146,10 +154,10 @@ def test_the_signature_of_one_leg_does_not_stand_in_for_another(tmp_path: Path) 
     signed(written(tmp_path / "out", merged()), private)
     (tmp_path / "out" / "src_score.dsse.json").write_bytes((tmp_path / "out" / "flake_lease.dsse.json").read_bytes())
     with pytest.raises(SignatureError):
-        join_folder(tmp_path / "out", key=public)
+        joined(tmp_path / "out", key=public)
 
 
 def test_files_without_facts_cannot_merge(tmp_path: Path) -> None:
     bare = join(src_score=merged().src_score, oracle_integrity=merged().oracle_integrity, flake_lease=merged().flake_lease)
     with pytest.raises(TrivetError, match="without its"):
-        join_folder(written(tmp_path, bare))
+        joined(written(tmp_path, bare))

@@ -26,12 +26,19 @@ EXIT_STATUSES = "exit status: 0 may merge, 1 blocked, 2 usage or policy error, 3
 class Door:
     """What only the door may know: the one clock reading (seconds since the epoch), the caller's environment and folder."""
 
-    __slots__ = ("cwd", "environ", "now")
+    __slots__ = ("environ", "folder", "now")
 
-    def __init__(self, *, now: float, environ: dict[str, str], cwd: Path) -> None:
+    def __init__(self, *, now: float, environ: dict[str, str], cwd: str | Path) -> None:
         self.now = now
         self.environ = environ
-        self.cwd = cwd
+        self.folder = str(cwd)
+
+    @property
+    def cwd(self) -> Path:
+        """The caller's folder; ``folder`` is its name, for commands that do without pathlib."""
+        from pathlib import Path  # noqa: PLC0415 - verifying starts without it
+
+        return Path(self.folder)
 
 
 def main(argv: list[str]) -> int:
@@ -57,9 +64,8 @@ def main(argv: list[str]) -> int:
 def _dispatch(argv: list[str]) -> int:
     import signal  # noqa: PLC0415 - not on the way to --help
     from contextlib import suppress  # noqa: PLC0415
-    from pathlib import Path  # noqa: PLC0415
 
-    door = Door(now=time.time(), environ=dict(os.environ), cwd=Path.cwd())  # noqa: TID251 - the one reading
+    door = Door(now=time.time(), environ=dict(os.environ), cwd=os.getcwd())  # noqa: TID251, PTH109 - the one reading
     name = argv[0]
     if name not in COMMANDS:
         import difflib  # noqa: PLC0415 - only on this path
@@ -68,7 +74,9 @@ def _dispatch(argv: list[str]) -> int:
         raise UsageError(f"no command {name!r}", hint=f"did you mean {near[0]!r}?" if near else "see `trivet --help`")
     module = load(name)
     try:
-        args = parser_of(name, module).parse_args(argv[1:])
+        parser = parser_of(name, module)
+        # A command with optional words behind an action reads them wherever they stand among the options.
+        args = (parser.parse_intermixed_args if getattr(module, "INTERMIXED", False) else parser.parse_args)(argv[1:])
     except SystemExit as stop:  # --help
         return int(stop.code or 0)
     except UsageError:

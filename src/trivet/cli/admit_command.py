@@ -10,7 +10,8 @@ import argparse
 from dataclasses import replace
 from pathlib import Path
 
-from trivet.cli import Door, output, progress
+from trivet.cli import Door, output, progress, trusting
+from trivet.model import LEGS
 
 
 def arguments(parser: argparse.ArgumentParser) -> None:
@@ -22,6 +23,8 @@ def arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--python", metavar="EXE", help="the project's interpreter (default: the policy's)")
     parser.add_argument("--out", type=Path, default=Path("ci_out"), metavar="DIR", help="where the verdict files go (default: ci_out)")
     parser.add_argument("--no-cache", action="store_true", help="use and keep no records of earlier runs")
+    parser.add_argument("--repository", default="", metavar="NAME", help="the name of the repository, such as its URL; tells forks apart")
+    trusting.signing_arguments(parser)
     output.arguments(parser)
     progress.arguments(parser)
 
@@ -34,6 +37,7 @@ def run(args: argparse.Namespace, door: Door) -> int:
     out = door.cwd / args.out
     output.reports(args)
     files.clear(out)
+    signer = trusting.signer_of(args, door)
     home = door.environ.get("XDG_CACHE_HOME") or str(Path(door.environ.get("HOME", "/nonexistent")) / ".cache")
     request = AdmitRequest(
         repo=door.cwd / args.repo,
@@ -43,8 +47,16 @@ def run(args: argparse.Namespace, door: Door) -> int:
         python=args.python,
         review=None if args.review is None else door.cwd / args.review,
         cache=None if args.no_cache else Path(home) / "trivet",
+        key_file=trusting.key_file(args, door),
     )
     with progress.shown(args, door) as show:
         decision = judge(replace(request, show=show))
-    files.write(decision, out)
+    if args.repository:
+        decision = replace(decision, facts={**decision.facts, "repository": args.repository})
+    envelopes = None
+    if signer is not None:
+        from trivet.signing import envelopes as signed  # noqa: PLC0415
+
+        envelopes = signed(decision, LEGS, signer, now=door.now, session=args.session, vsa=args.vsa)
+    files.write(decision, out, envelopes=envelopes)
     return output.show(decision, args, door)

@@ -8,14 +8,13 @@ from __future__ import annotations
 
 import argparse
 import itertools
-import json
 import signal
 from dataclasses import replace
 from pathlib import Path
 from types import FrameType
 from typing import TYPE_CHECKING, NoReturn
 
-from trivet.cli import Door, output, progress
+from trivet.cli import Door, output, progress, trusting
 from trivet.errors import TrivetError, UsageError
 from trivet.model import LEGS, Decision, Finding, LegName, Verdict
 
@@ -29,7 +28,7 @@ def arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--review", type=Path, metavar="FILE", help="JSON evidence of authorship and approvals, taken from the forge by a trusted job"
     )
-    parser.add_argument("--sign", type=Path, metavar="KEY", help="private key that signs decision.dsse.json (mode 0600)")
+    trusting.signing_arguments(parser)
     parser.add_argument("--no-advisory", action="store_true", help="do not run the proposed tests (they never decide anything)")
     output.arguments(parser)
     progress.arguments(parser)
@@ -40,6 +39,7 @@ def change_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--repo", type=Path, default=Path(), metavar="DIR", help="a clone, a worktree or a bare repository (default: here)")
     parser.add_argument("--base", required=True, metavar="REV", help="the trusted commit")
     parser.add_argument("--head", required=True, metavar="REV", help="the commit to judge")
+    parser.add_argument("--repository", default="", metavar="NAME", help="the name of the repository, such as its URL; tells forks apart")
     parser.add_argument("--out", type=Path, default=Path("ci_out"), metavar="DIR", help="where the verdict files go (default: %(default)s)")
     parser.add_argument(
         "--python", metavar="EXE", help="the project's interpreter, with its test requirements (default: the policy's score.python)"
@@ -78,12 +78,7 @@ def judge_and_tell(args: argparse.Namespace, door: Door, legs: tuple[LegName, ..
     files.clear(out, legs)
     signal.signal(signal.SIGTERM, _terminated)
     output.reports(args)
-    key = getattr(args, "sign", None)
-    private = None
-    if key is not None:
-        from trivet.attest_key import load_private  # noqa: PLC0415 - only signers pay for it
-
-        private = load_private(str(door.cwd / key))
+    signer = trusting.signer_of(args, door)
     from trivet.gate import judge  # noqa: PLC0415
     from trivet.replaying import keep  # noqa: PLC0415
 
@@ -93,21 +88,13 @@ def judge_and_tell(args: argparse.Namespace, door: Door, legs: tuple[LegName, ..
     except TrivetError as error:
         files.write(undecided(error), out, legs=legs)
         raise
-    files.write(decision, out, legs=legs)
+    envelopes = None
+    if signer is not None:
+        from trivet.signing import envelopes as signed  # noqa: PLC0415
+
+        envelopes = signed(decision, legs, signer, now=door.now, session=args.session, vsa=args.vsa)
+    files.write(decision, out, legs=legs, envelopes=envelopes)
     keep(decision, None if args.no_cache else output.cache_of(door))
-    if private is not None and legs != LEGS:
-        from trivet.attest import leg_envelope  # noqa: PLC0415
-
-        for leg in legs:
-            content = (out / f"{files.stem(leg)}.json").read_bytes()
-            files.replace(out / f"{files.stem(leg)}.dsse.json", leg_envelope(content, leg, private))
-    elif private is not None:
-        from trivet.attest import decision_statement, sign  # noqa: PLC0415
-
-        content = (out / "decision.json").read_bytes()
-        files.replace(
-            out / "decision.dsse.json", sign(decision_statement(json.loads(content), decision_bytes=content, now=door.now), private)
-        )
     status = output.show(decision, args, door)
     if legs == LEGS:
         return status
@@ -127,6 +114,8 @@ def request_of(args: argparse.Namespace, door: Door, legs: tuple[LegName, ...]) 
         repo=door.cwd / args.repo,
         base=args.base,
         head=args.head,
+        repository=args.repository,
+        key_file=trusting.key_file(args, door),
         now=door.now,
         python=None if args.python is None else str(door.cwd / args.python),
         review=None if review is None else door.cwd / review,

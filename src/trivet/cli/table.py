@@ -19,7 +19,9 @@ COMMANDS: dict[str, str] = {
     "github": "review evidence, comment and checks on GitHub",
     "gitlab": "review evidence, comment and statuses on GitLab",
     "doctor": "say what this host and this repository can and cannot hold",
-    "key": "make and show signing keys",
-    "verify": "check signed decisions",
+    "key": "make, show, trust, rotate and revoke signing keys",
+    "verify": "check a signed decision, and answer it",
+    "attach": "put signed verdicts beside the commit that they are about",
+    "log": "keep and check a transparency log of decisions",
     "completion": "print a shell completion script",
 }

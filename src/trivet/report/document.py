@@ -44,6 +44,7 @@ def document(decision: Decision) -> Plain:
     return {
         "schema": SCHEMA,
         "tool": tool(),
+        **_named(decision),
         **{key: plain(facts.get(key, empty)) for key, empty in FACTS},
         "verdicts": {verdict.leg: _verdict(verdict) for verdict in reversed(decision.verdicts)},
         "merge": decision.merge,
@@ -54,7 +55,12 @@ def document(decision: Decision) -> Plain:
 def leg_document(decision: Decision, verdict: Verdict) -> Plain:
     """The whole of one verdict file, such as ``src_score.json``."""
     known = {key: plain(decision.facts.get(key)) for key in (*IDENTITY, *OWN[verdict.leg])}
-    return {"schema": SCHEMA, "tool": tool(), "leg": verdict.leg, **_verdict(verdict), **known}
+    return {"schema": SCHEMA, "tool": tool(), **_named(decision), "leg": verdict.leg, **_verdict(verdict), **known}
+
+
+def _named(decision: Decision) -> Plain:
+    """The repository's name, where the caller gave one."""
+    return {"repository": decision.facts["repository"]} if decision.facts.get("repository") else {}
 
 
 def tool() -> Plain:
@@ -93,7 +99,7 @@ def decision_of(data: Mapping[str, object]) -> Decision:
     if not isinstance(verdicts, Mapping):
         raise TrivetError("a decision without verdicts", hint="run `trivet gate` again")
     parts = {leg: verdict_of(leg, verdicts.get(leg)) for leg in get_args(LegName)}
-    facts = {key: data.get(key) for key, _ in (*FACTS, *LATER_FACTS)}
+    facts = {key: data.get(key) for key, _ in (*FACTS, *LATER_FACTS)} | ({"repository": data["repository"]} if "repository" in data else {})
     decision = Decision(
         src_score=parts["src-score"], oracle_integrity=parts["oracle-integrity"], flake_lease=parts["flake-lease"], facts=facts
     )

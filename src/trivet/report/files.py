@@ -20,7 +20,9 @@ from trivet.report.document import decision_of, document, leg_document, text, ve
 
 SIZE_LIMIT_B = 64 * 1024 * 1024
 """A verdict file larger than this was not written by us."""
-WHOLE = ("decision.json", "decision.dsse.json", "summary.md", "junit.xml")
+ENVELOPES = (".dsse.json", ".sigstore.json")
+"""Endings of what is signed."""
+WHOLE = ("decision.json", *(f"decision{part}{ending}" for part in ("", ".vsa") for ending in ENVELOPES), "summary.md", "junit.xml")
 _TEMPORARY = ".trivet-"
 
 
@@ -38,7 +40,7 @@ def clear(out: Path, legs: Iterable[LegName] = LEGS) -> None:
     try:
         out.mkdir(parents=True, exist_ok=True)
         for leg in legs:
-            for ending in (".txt", ".json", ".dsse.json"):
+            for ending in (".txt", ".json", *ENVELOPES):
                 (out / f"{stem(leg)}{ending}").unlink(missing_ok=True)
         for name in WHOLE:
             (out / name).unlink(missing_ok=True)
@@ -50,7 +52,14 @@ def clear(out: Path, legs: Iterable[LegName] = LEGS) -> None:
         raise _unwritable(out, error) from error
 
 
-def write(decision: Decision, out: Path, *, legs: Iterable[LegName] = LEGS, envelope: bytes | None = None) -> tuple[Path, ...]:
+def write(
+    decision: Decision,
+    out: Path,
+    *,
+    legs: Iterable[LegName] = LEGS,
+    keep: Iterable[LegName] = (),
+    envelopes: Mapping[str, bytes] | None = None,
+) -> tuple[Path, ...]:
     """Write the files of a decision; with fewer ``legs``, only the files of these (for a CI job that judges one leg).
 
     The words come last: when the disk is full half-way, they still say ``NOT_RUN``.
@@ -59,7 +68,8 @@ def write(decision: Decision, out: Path, *, legs: Iterable[LegName] = LEGS, enve
         decision: what to write.
         out: the folder; made if need be.
         legs: the legs whose files are written; all of them also write the decision, the summary and the JUnit file.
-        envelope: the bytes of ``decision.dsse.json``.
+        keep: legs whose own files stay as they are, since signatures are about their very bytes.
+        envelopes: names and bytes of what was signed.
 
     Raises:
         OutputError: something could not be written; no word of this decision is left.
@@ -71,13 +81,14 @@ def write(decision: Decision, out: Path, *, legs: Iterable[LegName] = LEGS, enve
         parts["decision.json"] = text(document(decision)).encode()
         parts["summary.md"] = markdown.render(decision).encode("utf-8", "backslashreplace")
         parts["junit.xml"] = junit.render(decision).encode("utf-8", "backslashreplace")
-    if envelope is not None:
-        parts["decision.dsse.json"] = envelope
+    parts |= envelopes or {}
     parts |= {f"{stem(leg)}.txt": f"{verdict.status}\n".encode() for leg, verdict in own.items()}
+    kept = {f"{stem(leg)}{ending}" for leg in keep for ending in (".txt", ".json", *ENVELOPES)}
     try:
         out.mkdir(parents=True, exist_ok=True)
         for name, content in parts.items():
-            replace(out / name, content)
+            if name not in kept:
+                replace(out / name, content)
     except OSError as error:
         for leg in own:
             with suppress(OSError):
@@ -101,21 +112,22 @@ def read(out: Path) -> Decision:
     return decision
 
 
-def read_leg(out: Path, leg: LegName) -> tuple[Verdict, dict[str, object]]:
-    """Read the verdict file of one leg and the facts it carries.
+def read_leg(out: Path, leg: LegName) -> tuple[Verdict, dict[str, object], bytes]:
+    """Read the verdict file of one leg: its verdict, the facts it carries, and the bytes that were read (each file is read once).
 
     Raises:
         TrivetError: a file is missing, unreadable, of another leg, or contradicts the word beside it.
     """
     path = out / f"{stem(leg)}.json"
-    data = _json(path)
+    content = read_bytes(path)
+    data = _json_of(content, path)
     if data.get("leg") != leg:
         raise TrivetError(f"this is not the verdict file of {leg}", where=str(path))
     verdict = verdict_of(leg, data)
     word = read_word(out, leg)
     if word != verdict.status:
         raise TrivetError(f"{stem(leg)}.txt says {word}, {path.name} says {verdict.status}", where=str(out))
-    return verdict, {key: data.get(key) for key in data if key not in ("schema", "leg", "status", "cause", "findings")}
+    return verdict, {key: data.get(key) for key in data if key not in ("schema", "leg", "status", "cause", "findings")}, content
 
 
 def read_word(out: Path, leg: LegName) -> Status:
@@ -126,24 +138,19 @@ def read_word(out: Path, leg: LegName) -> Status:
     """
     path = out / f"{stem(leg)}.txt"
     words: dict[bytes, Status] = {b"PASS\n": "PASS", b"FAIL\n": "FAIL", b"NOT_RUN\n": "NOT_RUN"}
-    content = _bytes(path)
+    content = read_bytes(path)
     if content not in words:
         raise TrivetError("a verdict file holds PASS, FAIL or NOT_RUN and a newline, and nothing else", where=str(path))
     return words[content]
 
 
-def read_signed(out: Path, leg: LegName) -> tuple[bytes, bytes]:
-    """The bytes of a leg's envelope and of its verdict file.
-
-    Raises:
-        TrivetError: one of them is missing or unreadable.
-    """
-    return _bytes(out / f"{stem(leg)}.dsse.json"), _bytes(out / f"{stem(leg)}.json")
-
-
 def _json(path: Path) -> dict[str, object]:
+    return _json_of(read_bytes(path), path)
+
+
+def _json_of(content: bytes, path: Path) -> dict[str, object]:
     try:
-        data = json.loads(_bytes(path), object_pairs_hook=_strict, parse_constant=_no_constant)
+        data = json.loads(content, object_pairs_hook=_strict, parse_constant=_no_constant)
     except (ValueError, RecursionError) as error:
         raise TrivetError(f"not strict JSON: {error}", where=str(path)) from error
     if not isinstance(data, dict):
@@ -162,7 +169,12 @@ def _no_constant(word: str) -> object:
     raise ValueError(f"{word} is not JSON")
 
 
-def _bytes(path: Path) -> bytes:
+def read_bytes(path: Path) -> bytes:
+    """The bytes of one file of a verdict.
+
+    Raises:
+        TrivetError: it is missing, unreadable, no regular file, or too large.
+    """
     try:
         if not path.is_file() or path.stat().st_size > SIZE_LIMIT_B:
             raise TrivetError(

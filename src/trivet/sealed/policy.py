@@ -77,9 +77,10 @@ def plain(policy: Policy) -> dict[str, Any]:
 
 
 def _refuse_open(policy: Policy, label: str) -> None:
-    """Refuse manifests and ledger that a patch could move together with production code."""
+    """Refuse manifests, ledger, and files of signers and keys that a patch could move together with production code."""
     zones, oracle = Zones(policy.zones), policy.oracle
     rows = [("oracle.manifest", oracle.manifest), ("oracle.leases", oracle.leases), *(("oracle.digests", path) for path in oracle.digests)]
+    rows += [("owners.signers", policy.owners.signers), ("owners.keys", policy.owners.keys)]
     for key, path in rows:
         zone = zones.place(path.encode("utf-8", "surrogateescape")).zone if path else "oracle"
         if zone not in ("oracle", "control"):

@@ -103,6 +103,7 @@ class OwnersTable(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_on
 
     codeowners: Text = "auto"
     signers: Text = "ci/oracle_owners"
+    keys: Text = "ci/trivet_keys.toml"
 
 
 class PolicyFile(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):
@@ -297,6 +298,7 @@ def _paths_of(file: PolicyFile) -> list[tuple[str, tuple[str, ...]]]:
         ("oracle.leases", (oracle.leases,) if oracle.leases else ()),
         ("score.paths", score.paths),
         ("owners.signers", (owners.signers,)),
+        ("owners.keys", (owners.keys,)),
     ]
     rows += [("zones.allow", (row.path,)) for row in (file.zones.allow or () if file.zones else ())]
     return rows

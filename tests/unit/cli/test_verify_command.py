@@ -2,42 +2,35 @@
 
 from __future__ import annotations
 
+import hashlib
 import json
 from pathlib import Path
 from typing import Any
 
 import pytest
-from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
 
-from trivet import attest
-from trivet.attest_key import public_pem
+from trivet.attest import LEGS
+from trivet.attest.envelope import sign
+from trivet.attest.keys import public_pem
+from trivet.attest.statement import decision_statement, leg_file_statement
 from trivet.cli import main
-
-KEY = Ed25519PrivateKey.from_private_bytes(bytes(range(32)))
-HEAD, BASE = "d" * 40, "b" * 40
+from unit.attest.made import BASE, HEAD, KEY, NOW, document, leg_file
 
 
 def written(folder: Path, *, score: str = "PASS") -> Path:
     """A folder as a signed gate leaves it, with the public key beside it."""
-    words = dict.fromkeys(attest.LEGS, "PASS") | {"src-score": score}
-    document: dict[str, Any] = {
-        "schema": 1,
-        "tool": {"name": "trivet", "version": "0"},
-        "base": {"commit": BASE, "tree": "c" * 40},
-        "head": {"commit": HEAD, "tree": "e" * 40},
-        "score_tree": None,
-        "policy": {"digest": "1" * 64, "source": "preset"},
-        "verdicts": {leg: {"status": word, "cause": "", "findings": []} for leg, word in words.items()},
-        "merge": score == "PASS",
-        "replay_key": None,
-        "run": None,
-    }
-    content = json.dumps(document).encode()
+    data: dict[str, Any] = document(src_score=score)
+    content = json.dumps(data).encode()
     (folder / "decision.json").write_bytes(content)
-    statement = attest.decision_statement(document, decision_bytes=content, now=1_790_000_000.0)
-    (folder / "decision.dsse.json").write_bytes(attest.sign(statement, KEY))
-    for leg, word in words.items():
-        (folder / f"{leg.replace('-', '_')}.txt").write_text(f"{word}\n")
+    legs = []
+    for leg in LEGS:
+        stem = leg.replace("-", "_")
+        (folder / f"{stem}.json").write_bytes(leg_file(leg, data))
+        (folder / f"{stem}.txt").write_text(f"{data['verdicts'][leg]['status']}\n")
+        legs.append(leg_file_statement(leg_file(leg, data), leg, now=NOW))
+        (folder / f"{stem}.dsse.json").write_bytes(sign(legs[-1], KEY))
+    made = decision_statement(data, decision_sha256=hashlib.sha256(content).hexdigest(), now=NOW, legs=legs)
+    (folder / "decision.dsse.json").write_bytes(sign(made, KEY))
     (folder / "key.pub").write_bytes(public_pem(KEY.public_key()))
     return folder
 
@@ -80,7 +73,7 @@ def test_a_missing_property_blocks(tmp_path: Path) -> None:
     assert verify(written(tmp_path), "--require", "TRIVET_OTHER") == 1
 
 
-@pytest.mark.parametrize(("name", "content"), [("src_score.txt", "FAIL\n"), ("flake_lease.txt", "PASS"), ("decision.json", "{}")])
+@pytest.mark.parametrize(("name", "content"), [("src_score.txt", "FAIL\n"), ("flake_lease.txt", "PASS"), ("decision.json", "{}"), ("flake_lease.json", "{}")])
 def test_files_beside_the_envelope_must_be_the_signed_ones(name: str, content: str, tmp_path: Path) -> None:
     """A rewritten word is found."""
     (written(tmp_path) / name).write_text(content)

@@ -62,7 +62,7 @@ def test_a_path_that_is_not_utf8_comes_with_its_bytes(tmp_path: Path) -> None:
 
 
 def test_clear_leaves_no_stale_word_and_nothing_of_an_earlier_run(tmp_path: Path) -> None:
-    files.write(merged(), tmp_path, envelope=b"{}")
+    files.write(merged(), tmp_path, envelopes={"decision.dsse.json": b"{}"})
     (tmp_path / ".trivet-left.tmp").write_text("half")
     (tmp_path / "notes.md").write_text("mine")
     files.clear(tmp_path)
@@ -81,7 +81,7 @@ def test_clear_for_one_leg_leaves_the_words_of_other_jobs(tmp_path: Path) -> Non
 def test_a_job_of_one_leg_writes_its_files_only(tmp_path: Path) -> None:
     files.write(merged(), tmp_path, legs=("flake-lease",))
     assert {path.name for path in tmp_path.iterdir()} == {"flake_lease.txt", "flake_lease.json"}
-    verdict, facts = files.read_leg(tmp_path, "flake-lease")
+    verdict, facts, _ = files.read_leg(tmp_path, "flake-lease")
     assert verdict.status == "PASS"
     assert facts["base"] == {"commit": "a" * 40, "tree": "b" * 40}
 
