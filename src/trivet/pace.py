@@ -15,7 +15,7 @@ class Tick:
     """
 
     run: str
-    what: Literal["tests", "controls"] = "tests"
+    what: Literal["tests", "controls", "commits"] = "tests"
     done: int = 0
     total: int = 0
     test: str = ""

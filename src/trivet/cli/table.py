@@ -13,6 +13,7 @@ COMMANDS: dict[str, str] = {
     "split": "cut a mixed change into a source part and an oracle part",
     "advisory": "run the agent's own tests: a report, never a verdict",
     "explain": "say which zone a path is in, what a rule means, or what a decision says",
+    "try": "say what the gate would have said of the last commits",
     "policy": "show the policy that counts, or the schema of trivet.toml",
     "replay": "judge again what a decision was about, and say whether the outcome is equal",
     "env": "print the environment part of the replay key, and its digest",
