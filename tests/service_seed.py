@@ -104,13 +104,17 @@ def files(row: dict, rule: str) -> dict[str, bytes]:
     if rule:
         found = _finding(0, rule)
         verdicts[found["leg"]]["findings"] = [{key: found[key] for key in ("rule", "level", "message", "path", "line", "next")}]
-    tests = [{"id": f"tests/sealed/test_core.py::test_{j}", "outcome": "passed", "seconds": 0.01 * (j + 1)} for j in range(12)]
+    durations = {f"tests/sealed/test_core.py::test_{j}": 0.01 * (j + 1) for j in range(12)}
+    run = {
+        "tests": {"passed": 12}, "controls": {"red": 4}, "isolation": {"shared": ["tests/sealed/test_core.py"]}, "signs": [], "durations": durations,
+        "wall": {"name": "kernel", "guarantees": ["network: no socket of any family"], "lacks": []}, "duration_s": row["duration_s"],
+    }  # fmt: skip
     decision = {
         "schema": 1, "tool": {"name": "trivet", "version": "0"}, "base": {"commit": row["base"], "tree": "1" * 40}, "head": {"commit": row["head"], "tree": "2" * 40},
         "turned_green": [], "merge_base": row["base"], "score_tree": "3" * 40, "policy": {"digest": "4" * 64, "source": "trivet.toml"},
         "change": {"kind": "patch", "paths": [{"path": "src/pkg/core.py", "zone": "source", "status": "M"}]}, "verdicts": verdicts, "merge": row["merge"],
         "replay_key": {"digest": row["replay_key"], "seed": 20260922},
-        "run": {"tests": tests, "controls": [], "isolation": "shared", "wall": "kernel", "duration_s": row["duration_s"]}, "advisory": None,
+        "run": run, "advisory": None,
     }  # fmt: skip
     words = {f"{leg.replace('-', '_')}.txt": f"{verdict['status']}\n".encode() for leg, verdict in verdicts.items()}
     return {"decision.json": json.dumps(decision).encode(), "summary.md": b"# seed\n", **words}

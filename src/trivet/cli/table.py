@@ -24,5 +24,10 @@ COMMANDS: dict[str, str] = {
     "verify": "check a signed decision, and answer it",
     "attach": "put signed verdicts beside the commit that they are about",
     "log": "keep and check a transparency log of decisions",
+    "serve": "run the scoring service",
+    "worker": "judge for a scoring service",
+    "submit": "ask a scoring service for a score",
+    "token": "make, list and revoke tokens of a scoring service",
+    "store": "migrate, check, back up, restore and tidy the store of a scoring service",
     "completion": "print a shell completion script",
 }

@@ -127,6 +127,10 @@ class Access:
         public = self.settings.server.public
         return tuple(repo.name for repo in self.settings.repositories if repo.public or public or principal.holds("read", repo.name))
 
+    def may_read(self, principal: Principal, repo: str) -> bool:
+        """Whether the principal may read the decisions of a repository."""
+        return repo in self.visible(principal)
+
     def feedback(self, principal: Principal, repo: str) -> Feedback:
         """How much of a decision this principal may see: all for an admin of the repository, else what the settings say."""
         found = self.settings.repository(repo)

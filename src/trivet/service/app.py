@@ -11,7 +11,7 @@ from litestar import Litestar, MediaType, Request, Response, Router
 from litestar.config.allowed_hosts import AllowedHostsConfig
 from litestar.connection import ASGIConnection
 from litestar.datastructures import State
-from litestar.di import Provide
+from litestar.di import NamedDependency, Provide
 from litestar.exceptions import HTTPException
 from litestar.handlers import BaseRouteHandler
 from litestar.middleware.rate_limit import RateLimitConfig
@@ -26,9 +26,14 @@ from trivet.service import logs
 from trivet.service.access import Principal, need_somebody
 from trivet.service.desk import Desk
 from trivet.service.edges import patience, security_headers
+from trivet.service.metrics import Metrics, counted
 
 _FLUSH_S = 0.5
 Asked = Request[object, object, State]
+AtDesk = NamedDependency[Desk]
+"""What a handler writes for its ``desk``."""
+Asking = NamedDependency[Principal]
+"""What a handler writes for its ``principal``: who asks."""
 
 
 def create_app(desk: Desk, *, routes: Sequence[ControllerRouterHandler]) -> Litestar:
@@ -52,11 +57,18 @@ def create_app(desk: Desk, *, routes: Sequence[ControllerRouterHandler]) -> Lite
         components=Components(security_schemes={"token": SecurityScheme(type="http", scheme="bearer")}),
         security=[{"token": []}],
     )
+    metrics = Metrics(desk.store, desk.clock)
     return Litestar(
-        route_handlers=list(routes),
-        state=State({"desk": desk}),
+        # One router, so that each path is registered once: Litestar wraps a handler anew each time its path gets one more.
+        route_handlers=[Router(path="/", route_handlers=list(routes))],
+        state=State({"desk": desk, "metrics": metrics}),
         dependencies={"desk": Provide(_desk, sync_to_thread=False), "principal": Provide(principal, sync_to_thread=True)},
-        middleware=[security_headers(https=server.public_url.startswith("https://")), patience(server.request_timeout_s), limit.middleware],
+        middleware=[
+            counted(metrics),
+            security_headers(https=server.public_url.startswith("https://")),
+            patience(server.request_timeout_s),
+            limit.middleware,
+        ],
         exception_handlers={HTTPException: _refused, TrivetError: _failed, Exception: _broke},
         request_max_body_size=server.body_limit_b,
         allowed_hosts=AllowedHostsConfig(allowed_hosts=list(server.hosts)) if server.hosts else None,

@@ -29,30 +29,27 @@ def _hide(_: object, __: str, event: MutableMapping[str, Any]) -> MutableMapping
     return event
 
 
-def configure(*, level: int = logging.INFO) -> None:
-    """Set the logs of this process up; libraries speak from warnings on, through the same door."""
-    shared = [
-        structlog.stdlib.add_log_level,
-        structlog.processors.TimeStamper(fmt="iso", utc=True),
-        structlog.processors.format_exc_info,
-        _hide,
-    ]
-    structlog.configure(
-        processors=[*shared, structlog.processors.JSONRenderer()],  # type: ignore[list-item]
-        wrapper_class=structlog.make_filtering_bound_logger(level),
-        logger_factory=structlog.WriteLoggerFactory(file=sys.stderr),
-        cache_logger_on_first_use=False,
-    )
+_SHARED: list[structlog.typing.Processor] = [
+    structlog.stdlib.add_log_level,
+    structlog.processors.TimeStamper(fmt="iso", utc=True),
+    # Plain tracebacks: those with local variables would print what callers sent.
+    structlog.processors.ExceptionRenderer(),
+    _hide,
+]
+
+
+def configure(*, level: int = logging.WARNING) -> None:
+    """Set up the logs of this process: libraries speak from warnings on, in the same form and place as the service."""
     handler = logging.StreamHandler(sys.stderr)
     handler.setFormatter(
         structlog.stdlib.ProcessorFormatter(
             processors=[structlog.stdlib.ProcessorFormatter.remove_processors_meta, _hide, structlog.processors.JSONRenderer()],
-            foreign_pre_chain=[*shared[:-1], structlog.stdlib.add_logger_name],  # type: ignore[list-item]
+            foreign_pre_chain=[*_SHARED[:-1], structlog.stdlib.add_logger_name],
         )
     )
     root = logging.getLogger()
     root.handlers[:] = [handler]
-    root.setLevel(logging.WARNING)
+    root.setLevel(level)
     for name in _NOISY:
         quiet = logging.getLogger(name)
         quiet.handlers[:] = []
@@ -61,6 +58,16 @@ def configure(*, level: int = logging.INFO) -> None:
 
 
 def log() -> structlog.typing.FilteringBoundLogger:
-    """The logger of the service."""
-    found: structlog.typing.FilteringBoundLogger = structlog.get_logger()
-    return found
+    """The logger of the service; it needs no set-up, and none of another part of the process changes it."""
+    made: structlog.typing.FilteringBoundLogger = structlog.wrap_logger(
+        structlog.WriteLogger(sys.stderr),
+        processors=[*_SHARED, structlog.processors.JSONRenderer()],
+        wrapper_class=structlog.make_filtering_bound_logger(logging.INFO),
+    )
+    return made
+
+
+def flush() -> None:
+    """Write what waits."""
+    sys.stderr.flush()
+    sys.stdout.flush()

@@ -129,7 +129,7 @@ class LeaseRow(Row, frozen=True):
 
 
 class OwnerRow(Row, frozen=True):
-    """One rule of base's CODEOWNERS: last match wins."""
+    """Who owns a sealed file (``pattern`` is its path) by base's CODEOWNERS; nobody where ``names`` is empty."""
 
     repo: str
     pattern: str

@@ -10,13 +10,14 @@ from typing import Annotated, Literal
 
 import msgspec
 from msgspec import Meta
+from msgspec.structs import replace
 
 from trivet.errors import ServiceError
 
 Feedback = Literal["full", "names", "score", "verdict"]
 """How much of a decision those who may submit get to see; see ``docs/service.md``."""
 Scope = Literal["submit", "read", "admin"]
-Name = Annotated[str, Meta(pattern=r"^[A-Za-z0-9][A-Za-z0-9._-]{0,99}\Z")]
+Name = Annotated[str, Meta(pattern=r"^[A-Za-z0-9][A-Za-z0-9._-]{0,99}$(?!\n)")]
 Positive = Annotated[int, Meta(ge=1)]
 Seconds = Annotated[float, Meta(gt=0, le=86_400 * 366)]
 _SIZE_LIMIT_B = 4 * 1024 * 1024
@@ -224,7 +225,13 @@ def settings_of(data: dict[str, object], folder: Path, *, where: str = "service.
     except msgspec.ValidationError as error:
         raise ServiceError(_readable(str(error)), where=where, hint=_nearest(str(error))) from error
     _coherent(settings, where)
-    return msgspec.structs.replace(settings, store=msgspec.structs.replace(settings.store, data=folder / settings.store.data))
+    return replace(settings, store=replace(settings.store, data=folder / settings.store.data))
+
+
+def with_server(settings: Settings, *, host: str | None, port: int | None) -> Settings:
+    """The settings with another place to listen."""
+    server = settings.server
+    return replace(settings, server=replace(server, host=host or server.host, port=server.port if port is None else port))
 
 
 def _path(kind: type, value: object, folder: Path) -> Path:

@@ -1,4 +1,4 @@
-"""The store: one engine on SQLite or PostgreSQL, and what changes a score.
+"""The store: what changes a score.
 
 Each change is one transaction that may be repeated: a score is asked for once for each (repository, base, head, policy), and is decided
 once, whatever is killed between. Reading is in ``reading``, tokens in ``keyring``.
@@ -8,131 +8,45 @@ from __future__ import annotations
 
 import secrets
 import zlib
-from collections.abc import Iterator, Mapping, Sequence
-from contextlib import contextmanager
-from pathlib import Path
+from collections.abc import Mapping, Sequence
 
 import msgspec
-from sqlalchemy import URL, Connection, Engine, RowMapping, Select, Table, create_engine, delete, event, func, insert, select, update
+from sqlalchemy import Connection, RowMapping, Select, delete, func, insert, select, update
 from sqlalchemy.dialects import postgresql, sqlite
-from sqlalchemy.engine import make_url
-from sqlalchemy.exc import ArgumentError, IntegrityError, SQLAlchemyError
-from sqlalchemy.pool import ConnectionPoolEntry
+from sqlalchemy.exc import IntegrityError
 
 from trivet.errors import StoreError
 from trivet.service import tables as t
+from trivet.service.database import Store, open_store
 from trivet.service.rows import OPEN, VOID, ScoreRow, State
 
+__all__ = [
+    "Ask",
+    "Decided",
+    "Store",
+    "ask",
+    "decide",
+    "end",
+    "finish",
+    "is_void",
+    "keep_evidence",
+    "keep_oracle",
+    "keep_picture",
+    "latest",
+    "move",
+    "note",
+    "open_store",
+    "oracle_of",
+    "pictured",
+    "score",
+    "score_row",
+    "scores_query",
+    "supersede",
+    "sync_repositories",
+]
 DAY_S = 86_400
 _EVENT_LIMIT = 2_000
 _ATTEMPTS = 100
-_BUSY_S = 30
-
-
-class Store:
-    """An open store; threads share it. Close it when done."""
-
-    def __init__(self, engine: Engine) -> None:
-        self.engine = engine
-
-    @property
-    def embedded(self) -> bool:
-        """Whether it is a file of this machine (SQLite)."""
-        return self.engine.dialect.name == "sqlite"
-
-    def close(self) -> None:
-        """Give the connections back."""
-        self.engine.dispose()
-
-    @contextmanager
-    def read(self) -> Iterator[Connection]:
-        """A connection to read with.
-
-        Raises:
-            StoreError: the database does not answer.
-        """
-        try:
-            with self.engine.connect() as connection:
-                yield connection
-        except SQLAlchemyError as error:
-            raise _wrapped(error) from error
-
-    @contextmanager
-    def write(self) -> Iterator[Connection]:
-        """A transaction to write with; committed at the end, rolled back on any error.
-
-        Raises:
-            StoreError: the database does not answer or refuses.
-        """
-        try:
-            with self.engine.connect().execution_options(trivet_write=True) as connection, connection.begin():
-                yield connection
-        except IntegrityError:
-            raise
-        except SQLAlchemyError as error:
-            raise _wrapped(error) from error
-
-    def upsert(self, table: Table) -> sqlite.Insert | postgresql.Insert:
-        """An insert that knows ``on_conflict_do_nothing`` and ``on_conflict_do_update``."""
-        return sqlite.insert(table) if self.embedded else postgresql.insert(table)
-
-
-def open_store(url: str, *, connections: int = 10) -> Store:
-    """Open a store.
-
-    Args:
-        url: ``sqlite:///FILE`` or ``postgresql+psycopg://…``.
-        connections: how many may be open at once (PostgreSQL).
-
-    Raises:
-        StoreError: the URL is neither, or the folder of the file cannot be made.
-    """
-    try:
-        parsed = make_url(url)
-    except ArgumentError as error:
-        raise StoreError("this is no database URL", hint="write sqlite:///FILE or postgresql+psycopg://HOST/NAME") from error
-    if parsed.get_backend_name() == "sqlite":
-        return Store(_sqlite(parsed))
-    if parsed.get_backend_name() != "postgresql":
-        raise StoreError(f"no store on {parsed.get_backend_name()!r}", hint="use sqlite or postgresql")
-    engine = create_engine(
-        parsed.set(drivername="postgresql+psycopg"),
-        pool_pre_ping=True,
-        pool_size=connections,
-        max_overflow=connections,
-        pool_timeout=_BUSY_S,
-    )
-    return Store(engine)
-
-
-def _sqlite(url: URL) -> Engine:
-    if url.database in (None, "", ":memory:"):
-        raise StoreError("a store in memory loses every verdict", hint="write sqlite:///FILE")
-    file = Path(str(url.database))
-    try:
-        file.parent.mkdir(parents=True, exist_ok=True)
-    except OSError as error:
-        raise StoreError(f"the folder of the store cannot be made: {error.strerror}", where=str(file.parent)) from error
-    engine = create_engine(url, connect_args={"timeout": _BUSY_S, "isolation_level": None})
-
-    @event.listens_for(engine, "connect")
-    def _prepare(connection: object, _: ConnectionPoolEntry) -> None:
-        cursor = connection.cursor()  # type: ignore[attr-defined]
-        for word in ("journal_mode=WAL", "foreign_keys=ON", "synchronous=FULL", f"busy_timeout={_BUSY_S * 1000}", "cache_size=-65536"):
-            cursor.execute(f"PRAGMA {word}")
-        cursor.close()
-
-    @event.listens_for(engine, "begin")
-    def _begin(connection: Connection) -> None:
-        # A transaction that reads first and then wants to write is refused at once when another one wrote in between.
-        connection.exec_driver_sql("BEGIN IMMEDIATE" if connection.get_execution_options().get("trivet_write") else "BEGIN")
-
-    return engine
-
-
-def _wrapped(error: SQLAlchemyError) -> StoreError:
-    # The text of a driver's error may hold values of the statement; its kind is enough.
-    return StoreError(f"the store does not answer: {type(getattr(error, 'orig', None) or error).__name__}", hint="see `trivet store check`")
 
 
 class Ask(msgspec.Struct, frozen=True, kw_only=True):
@@ -156,6 +70,24 @@ def sync_repositories(store: Store, names: Sequence[str], now: float) -> None:
         c.execute(update(t.repositories).where(t.repositories.c.name.not_in(names)).values(listed=False))
 
 
+def keep_oracle(store: Store, repo: str, tip: str) -> None:
+    """Keep the newest known commit of a repository's private oracles: a newer one makes each question a new one."""
+    change = update(t.repositories).where(t.repositories.c.name == repo, t.repositories.c.oracle != tip)
+    with store.write() as c:
+        c.execute(change.values(oracle=tip))
+
+
+def oracle_of(store: Store, repo: str) -> str:
+    """What ``keep_oracle`` kept last; "" before the first fetch."""
+    with store.read() as c:
+        return str(c.execute(select(t.repositories.c.oracle).where(t.repositories.c.name == repo)).scalar() or "")
+
+
+def is_void(score: ScoreRow) -> bool:
+    """Whether a score ended without an answer about the change, so that the same change may be asked for again."""
+    return score.state in VOID or (score.state == "done" and score.cause == "infra")
+
+
 def ask(store: Store, wanted: Ask, now: float) -> tuple[ScoreRow, bool]:
     """Ask for a score; the same (repository, base, head, policy) gives the same score, unless that one ended without a decision.
 
@@ -166,7 +98,7 @@ def ask(store: Store, wanted: Ask, now: float) -> tuple[ScoreRow, bool]:
         StoreError: the repository is unknown.
     """
     known = latest(store, wanted)
-    if known is not None and known.state not in VOID:
+    if known is not None and not is_void(known):
         return known, False
     attempt = 1 if known is None else known.attempt + 1
     identity = secrets.token_hex(12)
@@ -366,27 +298,28 @@ def finish(store: Store, identity: str, now: float) -> None:
             _note(c, n, now, "done", "")
 
 
-def keep_leases(store: Store, repo: str, base: str, rows: Sequence[Mapping[str, object]], now: float) -> None:
-    """Replace the picture of a repository's ledger by that of a newer base; what was there keeps when it was first seen."""
-    _replace(store, t.leases, repo, base, rows, now)
+def pictured(store: Store, repo: str) -> str:
+    """The base whose leases and owners are kept; "" for none."""
+    with store.read() as c:
+        return str(c.execute(select(t.repositories.c.pictured).where(t.repositories.c.name == repo)).scalar() or "")
 
 
-def keep_owners(store: Store, repo: str, base: str, rows: Sequence[Mapping[str, object]], now: float) -> None:
-    """Replace the picture of a repository's owners by that of a newer base."""
-    _replace(store, t.owners, repo, base, rows, now)
+def keep_picture(
+    store: Store, repo: str, base: str, *, leases: Sequence[Mapping[str, object]], owners: Sequence[Mapping[str, object]], now: float
+) -> None:
+    """Replace what is shown of a repository's leases and owners by what a newer base says.
 
-
-def _replace(store: Store, table: Table, repo: str, base: str, rows: Sequence[Mapping[str, object]], now: float) -> None:
+    A lease that was there before keeps when it was first seen.
+    """
     with store.write() as c:
         repo_id = c.execute(select(t.repositories.c.id).where(t.repositories.c.name == repo)).scalar_one()
-        first: dict[object, float] = {}
-        if table is t.leases:
-            first = dict(
-                c.execute(select(t.leases.c.qualname, t.leases.c.first_seen_at).where(t.leases.c.repo_id == repo_id)).all()
-            )
-        c.execute(delete(table).where(table.c.repo_id == repo_id))
-        made = [{**row, "repo_id": repo_id, "position": i, "base": base} for i, row in enumerate(rows)]
-        if table is t.leases:
-            made = [{**row, "first_seen_at": first.get(row["qualname"], now)} for row in made]
-        if made:
-            c.execute(insert(table), made)
+        seen = c.execute(select(t.leases.c.qualname, t.leases.c.first_seen_at).where(t.leases.c.repo_id == repo_id)).all()
+        first = {row.qualname: row.first_seen_at for row in seen}
+        for table, rows in ((t.leases, leases), (t.owners, owners)):
+            c.execute(delete(table).where(table.c.repo_id == repo_id))
+            made = [{**row, "repo_id": repo_id, "position": i, "base": base} for i, row in enumerate(rows)]
+            if table is t.leases:
+                made = [{**row, "first_seen_at": first.get(row["qualname"], now)} for row in made]
+            if made:
+                c.execute(insert(table), made)
+        c.execute(update(t.repositories).where(t.repositories.c.id == repo_id).values(pictured=base))

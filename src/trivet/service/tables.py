@@ -39,8 +39,11 @@ repositories = Table(
     Column("name", String(200), nullable=False, unique=True),
     Column("added_at", Float, nullable=False),
     Column("listed", Boolean, nullable=False),
+    Column("oracle", String(64), nullable=False, server_default=""),
+    Column("pictured", String(64), nullable=False, server_default=""),
 )
-"""What ``service.toml`` names or once named; ``listed`` is false when it does no more."""
+"""What ``service.toml`` names or once named; ``listed`` is false when it does no more. ``oracle``: the newest
+known commit of its private oracle repository; ``pictured``: the base whose leases and owners are shown."""
 
 scores = Table(
     "scores",

@@ -20,9 +20,10 @@ from trivet.service.store import (
     end,
     finish,
     keep_evidence,
-    keep_leases,
+    keep_picture,
     move,
     open_store,
+    pictured,
     score,
     supersede,
     sync_repositories,
@@ -122,8 +123,11 @@ def test_evidence_is_kept_as_it_was_first_written(store: Store) -> None:
 
 def test_a_newer_ledger_replaces_the_older_and_keeps_when_a_lease_was_first_seen(store: Store) -> None:
     row = {"qualname": "q", "path": "p", "owner": "o", "reason": "r", "signature": "s", "expires_at": 9.0}
-    keep_leases(store, "alpha", "a" * 40, [row, {**row, "qualname": "gone"}], 10.0)
-    keep_leases(store, "alpha", "b" * 40, [{**row, "expires_at": 20.0}, {**row, "qualname": "new"}], 11.0)
+    own = [{"pattern": "tests/sealed/test_a.py", "names": "@a @b"}]
+    keep_picture(store, "alpha", "a" * 40, leases=[row, {**row, "qualname": "gone"}], owners=own, now=10.0)
+    keep_picture(store, "alpha", "b" * 40, leases=[{**row, "expires_at": 20.0}, {**row, "qualname": "new"}], owners=own, now=11.0)
+    assert pictured(store, "alpha") == "b" * 40
+    assert [(row.pattern, row.names) for row in reading.owners(store, ["alpha"])] == [("tests/sealed/test_a.py", ("@a", "@b"))]
     found = {lease.qualname: lease for lease in reading.leases(store)}
     assert set(found) == {"q", "new"}
     assert (found["q"].first_seen_at, found["q"].expires_at, found["new"].first_seen_at) == (10.0, 20.0, 11.0)

@@ -97,6 +97,8 @@ def _scores() -> None:
         sa.Column("name", sa.String(length=200), nullable=False),
         sa.Column("added_at", sa.Float(), nullable=False),
         sa.Column("listed", sa.Boolean(), nullable=False),
+        sa.Column("oracle", sa.String(length=64), server_default="", nullable=False),
+        sa.Column("pictured", sa.String(length=64), server_default="", nullable=False),
         sa.PrimaryKeyConstraint("id", name=op.f("pk_repositories")),
         sa.UniqueConstraint("name", name=op.f("uq_repositories_name")),
     )
