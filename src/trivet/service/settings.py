@@ -130,9 +130,10 @@ class Oidc(Table, frozen=True):
 
 
 class Sign(Table, frozen=True):
-    """``[sign]``: the key that signs decisions. No run ever has it in reach."""
+    """``[sign]``: the key that signs decisions, which no run ever has in reach, and the log that they go into."""
 
     key_file: Path
+    log: Path | None = None
 
 
 class ForgeTable(Table, frozen=True):

@@ -5,14 +5,19 @@ The job engine (``jobs``) remembers which step is done; what a step leaves is in
 
 from __future__ import annotations
 
+import hashlib
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import Protocol
 
 import msgspec
 
-from trivet.attest import decision_statement, sign
-from trivet.attest_key import load_private
+from trivet.attest import decided
+from trivet.attest.envelope import open_envelope
+from trivet.attest.keys import key_id, load_private
+from trivet.attest.log import Log, verdict_entry
+from trivet.attest.signer import KeySigner
+from trivet.attest.statement import decision_statement
 from trivet.errors import TrivetError
 from trivet.model import Decision
 from trivet.report.document import decision_of
@@ -22,7 +27,7 @@ from trivet.service.mirrors import Brought, Mirrors
 from trivet.service.pictures import keep_pictures
 from trivet.service.rows import ScoreRow
 from trivet.service.settings import Repository, Settings
-from trivet.service.store import Decided, Store, decide, end, finish, keep_evidence, keep_oracle, move, note, score
+from trivet.service.store import Decided, Store, decide, end, finish, keep_evidence, keep_log_index, keep_oracle, move, note, score
 from trivet.service.worker import Worker
 
 ENVELOPE = "decision.dsse.json"
@@ -137,16 +142,27 @@ class Steps:
         return data, decision_of(data)
 
     def sign(self, identity: str) -> None:
-        """Sign the decision, if there is a key. The key is read here and now: no run ever had it in reach."""
+        """Sign the decision and put it into the log, if there is a key. It is read here and now: no run ever had it in reach."""
         row = score(self.store, identity)
-        if row.merge is None or self.settings.sign is None:
+        table = self.settings.sign
+        if row.merge is None or table is None:
             return
         content = reading.evidence(self.store, row.n, "decision.json")
-        if content is None or reading.evidence(self.store, row.n, ENVELOPE) is not None:
+        if content is None:
             return
-        private = load_private(str(self.settings.sign.key_file))
-        statement = decision_statement(msgspec.json.decode(content, type=dict[str, object]), decision_bytes=content, now=self.clock())
-        keep_evidence(self.store, identity, {ENVELOPE: sign(statement, private)})
+        private = load_private(str(table.key_file))
+        envelope = reading.evidence(self.store, row.n, ENVELOPE)
+        if envelope is None:
+            digest, data = hashlib.sha256(content).hexdigest(), msgspec.json.decode(content, type=dict[str, object])
+            statement = decision_statement(data, decision_sha256=digest, now=self.clock(), session=f"trivet-service {identity}")
+            keep_evidence(self.store, identity, {ENVELOPE: KeySigner(private).sign(statement)})
+            envelope = reading.evidence(self.store, row.n, ENVELOPE)
+        if table.log is None or row.log_index is not None or envelope is None:
+            return
+        public = private.public_key()
+        attested = decided.decision_of(open_envelope(envelope, {key_id(public): public}))
+        entry = verdict_entry(envelope, attested.facts, merge=attested.merge, key=attested.key)
+        keep_log_index(self.store, identity, Log(table.log).append(entry, now=self.clock()).number)
 
     def publish(self, identity: str) -> None:
         """Tell the forge; tried again with growing pauses by the engine. What a forge shows is never greener than the decision."""

@@ -30,6 +30,7 @@ __all__ = [
     "finish",
     "is_void",
     "keep_evidence",
+    "keep_log_index",
     "keep_oracle",
     "keep_picture",
     "latest",
@@ -296,6 +297,12 @@ def finish(store: Store, identity: str, now: float) -> None:
         n = c.execute(change.values(state="done").returning(t.scores.c.n)).scalar()
         if n is not None:
             _note(c, n, now, "done", "")
+
+
+def keep_log_index(store: Store, identity: str, index: int) -> None:
+    """Keep where the signed decision of a score stands in the log."""
+    with store.write() as c:
+        c.execute(update(t.scores).where(t.scores.c.id == identity).values(log_index=index))
 
 
 def pictured(store: Store, repo: str) -> str:

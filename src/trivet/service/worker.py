@@ -97,7 +97,21 @@ class Worker:
         room = Path(tempfile.mkdtemp(prefix="score-", dir=tmp))
         try:
             out = room / "out"
-            words = [*self._command(), "gate", "--repo", str(mirror), "--base", base, "--head", head, "--out", str(out), *_options(repo)]
+            words = [
+                *self._command(),
+                "gate",
+                "--repo",
+                str(mirror),
+                "--base",
+                base,
+                "--head",
+                head,
+                "--out",
+                str(out),
+                "--repository",
+                repo.url,
+                *_options(repo),
+            ]
             if review is not None:
                 (room / REVIEW).write_bytes(review)
                 words += ["--review", str(room / REVIEW)]
