@@ -13,6 +13,8 @@ from trivet.errors import OutputError, UsageError
 
 Preset = Literal["verdicts", "lanes"]
 Forge = Literal["", "github", "gitlab"]
+ACTIONS_APP = 15368
+"""The number of GitHub's own App for Actions."""
 _TEMPLATES = Path(__file__).parent / "templates"
 _NOT_PRODUCTION = {"tests", "test", "testing", "docs", "doc", "examples", "benchmarks", "scripts", "tools", "build", "dist"}
 CODEOWNERS = (".github/CODEOWNERS", ".gitlab/CODEOWNERS", "CODEOWNERS", "docs/CODEOWNERS")
@@ -28,6 +30,8 @@ class Wishes:
     source: tuple[str, ...] = ()
     oracle: tuple[str, ...] = ()
     owners: tuple[str, ...] = ()
+    app: int = ACTIONS_APP
+    """The number of the App that alone may set the required check on GitHub."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -90,6 +94,8 @@ def _files(root: Path, wishes: Wishes) -> Iterator[tuple[str, str]]:
     yield "ci/oracle_owners", _template("oracle_owners")
     if wishes.forge == "github":
         yield ".github/workflows/trivet.yml", _template("github.yml")
+        yield ".github/rulesets/trivet-branch.json", _template("ruleset-branch.json").replace("@APP@", str(wishes.app))
+        yield ".github/rulesets/trivet-push.json", _template("ruleset-push.json")
     if wishes.forge == "gitlab":
         yield ("ci/trivet.gitlab-ci.yml" if (root / ".gitlab-ci.yml").exists() else ".gitlab-ci.yml"), _template("gitlab.yml")
 
@@ -159,13 +165,30 @@ def _notes(root: Path, wishes: Wishes, kept: list[str]) -> Iterator[str]:
         yield f"nobody owns the oracles yet: `trivet init --owner @LOGIN` adds these lines to {where}"
         yield from (f"    {line}" for line in owner_lines(wishes)[1:])
     if wishes.forge == "github":
-        yield "require the check `trivet/join` in a branch ruleset, bound to GitHub Actions, with code-owner reviews; the workflow says why"
+        yield from _conditions_github(wishes)
     if wishes.forge == "gitlab":
-        yield "turn on `Pipelines must succeed` and approval by code owners; the job says why"
+        yield "a merge request cannot turn the gate off when, and only when:"
+        yield "    1. Settings, Merge requests: `Pipelines must succeed`, skipped pipelines not counting as a success"
+        yield "    2. the protected branch asks for approval by code owners, and CODEOWNERS names owners of the CI files"
+        yield "    3. better: the CI configuration lives in another project, or a pipeline execution policy injects the job"
         if ".gitlab-ci.yml" in kept or (root / "ci" / "trivet.gitlab-ci.yml").exists():
             yield "include the job in .gitlab-ci.yml: `include: [{local: ci/trivet.gitlab-ci.yml}]`"
     place = "the sealed tests" if wishes.oracle else "tests/sealed/" if wishes.preset == "verdicts" else "tests/oracles/properties/"
     yield f"next: put tests that must hold into {place}, run `trivet seal`, commit, then `trivet gate --base REV --head REV`"
+
+
+def _conditions_github(wishes: Wishes) -> Iterator[str]:
+    """What has to be true outside of the repository, in the order in which it is done."""
+    who = "GitHub Actions" if wishes.app == ACTIONS_APP else f"the App {wishes.app}"
+    yield "a pull request cannot turn the gate off when, and only when:"
+    yield "    1. .github/rulesets/trivet-branch.json is imported (Settings, Rules, Rulesets, New, Import): it requires `trivet/join` from"
+    yield f"       {who}, reviews by code owners, and forbids to rewrite the branch"
+    yield "    2. CODEOWNERS names people for .github/, the oracles and trivet.toml"
+    if wishes.app == ACTIONS_APP:
+        yield "    3. nobody who writes patches can push a branch with a workflow of their own, since each one speaks as GitHub Actions:"
+        yield "       import .github/rulesets/trivet-push.json (private repositories), run the workflow by a ruleset of the organisation,"
+        yield "       or let an App judge (trivet serve) and bind the check to it (trivet init --github --app NUMBER)"
+    yield "    `trivet doctor --forge github` checks all of it"
 
 
 def _ledger() -> str:

@@ -12,12 +12,13 @@ Examples:
 from __future__ import annotations
 
 import argparse
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from trivet.cli import Door, output
 from trivet.cli import forge_options as options
-from trivet.errors import UsageError
+from trivet.errors import TrivetError, UsageError
 from trivet.forge.words import Evidence, Subject
 
 if TYPE_CHECKING:
@@ -64,8 +65,13 @@ def _queued(args: argparse.Namespace, door: Door, forge: GitHub, queued: Subject
         hint = "with --repo DIR the approvals of the pull request count where the entry holds it and nothing else"
         raise UsageError("an entry of the merge queue has no approvals of its own", where=queued.queue_ref, hint=hint)
     pull = forge.subject(number)
+    evidence = forge.approvals(pull)
     with open_repository(door.cwd / args.repo) as repository:
-        return carried(repository, queued, pull, forge.approvals(pull))
+        try:
+            return carried(repository, queued, pull, evidence)
+        except TrivetError as error:  # what was approved is not in this clone, so what stands in the queue cannot be compared with it
+            output.say(f"the approvals of #{number} do not count in the queue: {error.message}\n")
+            return replace(evidence, approvals=())
 
 
 def _teams(args: argparse.Namespace, door: Door, subject: Subject) -> tuple[str, ...]:

@@ -112,6 +112,13 @@ class GitLab:
         members = tuple((team, self._members(team)) for team in dict.fromkeys(teams))
         return replace(evidence, approvals=approvals, teams=members)
 
+    def settings(self) -> tuple[dict[str, Any], list[dict[str, Any]]]:
+        """The project's settings and its protected branches (2 calls)."""
+        project = self.wire.get(self._root)
+        if not isinstance(project, dict):
+            raise ForgeError("the project's settings cannot be read", where=self.repository)
+        return project, self.wire.rows(f"{self._root}/protected_branches")
+
     def _pushed(self, subject: Subject) -> str:
         """When the head became the head, "" where that cannot be told."""
         rows = self.wire.rows(f"{self._root}/merge_requests/{subject.number}/versions")

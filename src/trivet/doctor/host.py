@@ -1,7 +1,4 @@
-"""What this host can and cannot hold: the escape attempts and bombs against each wall, and what else a run needs.
-
-A report is a list of checks; checks of a repository are added by passing them in. Nothing is changed on the host.
-"""
+"""What this host can and cannot hold: the escape attempts and bombs against each wall, and what else a run needs."""
 
 from __future__ import annotations
 
@@ -10,10 +7,10 @@ import shutil
 import subprocess
 import sys
 from collections.abc import Callable, Iterable
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Literal
 
+from trivet.doctor.words import Check, Diagnosis, State
 from trivet.errors import SandboxError
 from trivet.stage import wall_landlock
 from trivet.stage.wall import Wall, choose, faketime_preload
@@ -21,7 +18,6 @@ from trivet.stage.wall_bombs import BOMBS, explode
 from trivet.stage.wall_limits import group_version
 from trivet.stage.wall_probes import attempt_names, escapes, ground
 
-State = Literal["held", "open", "unavailable"]
 BackEnd = Literal["kernel", "bubblewrap"]
 BACK_ENDS: tuple[BackEnd, BackEnd] = ("kernel", "bubblewrap")
 _GIT_NEEDED = (2, 38)
@@ -30,38 +26,6 @@ REMEDIES = {
     "many-files": "run as root or allow user namespaces, so that the scratch folder can be a bounded tmpfs",
 }
 _REMEDY = "this should be held: please report it with the output of `trivet doctor --json`"
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Check:
-    """One thing that was looked at.
-
-    ``group`` is the back end, or ``host`` or ``repository``; ``state``: held (as it should be), open (it is not), unavailable (cannot be
-    had here). ``remedy``: what to do about it, "" when nothing is to be done.
-    """
-
-    group: str
-    name: str
-    state: State
-    detail: str = ""
-    remedy: str = ""
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Diagnosis:
-    """All checks, and the wall that ``auto`` takes here ("" = none can be had, then ``hint`` says what to do)."""
-
-    checks: tuple[Check, ...]
-    auto: str
-    hint: str = ""
-    lacks: tuple[str, ...] = ()
-
-    @property
-    def status(self) -> int:
-        """The exit status: 0 the wall that ``auto`` takes holds every attempt, 1 it leaves some open, 3 no wall can be had."""
-        if not self.auto:
-            return 3
-        return int(any(check.state == "open" and check.group in (self.auto, "host") for check in self.checks))
 
 
 def diagnose(*, back_ends: Iterable[BackEnd] = BACK_ENDS, bombs: bool = True, more: tuple[Check, ...] = ()) -> Diagnosis:
