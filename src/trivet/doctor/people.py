@@ -111,7 +111,7 @@ def unowned(seen: Seen, agents: tuple[str, ...]) -> Iterator[Problem]:
 
 
 def _gate_files(entries: tuple[Entry, ...], policy: Policy, owners: Owners) -> Iterator[bytes]:
-    named = [policy.oracle.manifest, *policy.oracle.digests, policy.oracle.leases, policy.owners.signers, owners.path]
+    named = [policy.oracle.manifest, *policy.oracle.digests, policy.oracle.leases, policy.owners.signers, policy.owners.keys, owners.path]
     wanted = {*_SETTINGS, *(name.encode("utf-8", "surrogateescape") for name in named if name)}
     for part in policy.score.prepare:
         wanted |= {word.removeprefix("./").encode("utf-8", "surrogateescape") for word in _words(part)}

@@ -131,7 +131,7 @@ def test_half_a_suite_of_snapshots_is_borne() -> None:
             {"trivet.toml": 'schema = 1\n[[zones.allow]]\npath = "pyproject.toml"\nkeys = ["tool.pytest"]\n'},
             "gate files", "a patch may move tool.pytest",
         ),
-        ({"trivet.toml": 'schema = 1\n[owners]\nsigners = "docs/signers"\n', "docs/signers": "a b c\n"}, "gate files", "docs/signers decides, and lies in the zone inert"),
+        ({"trivet.toml": 'schema = 1\n[owners]\nsigners = "docs/signers"\n', "docs/signers": "a b c\n"}, "policy", "error"),
     ],
 )  # fmt: skip
 def test_what_is_wrong_with_people_is_told_with_its_remedy(change: dict[str, str | None], name: str, words: str) -> None:
