@@ -99,3 +99,13 @@ class ServiceError(TrivetError):
 
     code = "TRV-E81"
     exit_status = 2
+
+
+class ClientError(TrivetError):
+    """A scoring service refused a client, or does not answer. ``status`` is that of HTTP, 0 where there was no answer."""
+
+    code = "TRV-E90"
+
+    def __init__(self, message: str, *, where: str = "", hint: str = "", status: int = 0) -> None:
+        super().__init__(message, where=where, hint=hint)
+        self.status = status

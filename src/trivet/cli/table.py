@@ -29,5 +29,6 @@ COMMANDS: dict[str, str] = {
     "submit": "ask a scoring service for a score",
     "token": "make, list and revoke tokens of a scoring service",
     "store": "migrate, check, back up, restore and tidy the store of a scoring service",
+    "mcp": "give agents tools to submit and read scores (Model Context Protocol, stdio)",
     "completion": "print a shell completion script",
 }

@@ -18,7 +18,7 @@ import uvicorn
 from litestar import Litestar
 
 from trivet.errors import ServiceError
-from trivet.service import api, logs, schema
+from trivet.service import api, logs, pages, schema
 from trivet.service.access import Access
 from trivet.service.app import create_app
 from trivet.service.auditing import Audit
@@ -86,7 +86,7 @@ def application(parts: Parts, client: Client, draining: Callable[[], bool]) -> t
         jobs=client,
         draining=draining,
     )
-    return create_app(desk, routes=api.routes()), desk
+    return create_app(desk, routes=[*api.routes(), *pages.routes()]), desk
 
 
 def serve(settings: Settings, *, ready: Callable[[str], None] = lambda _: None) -> int:

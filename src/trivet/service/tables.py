@@ -81,6 +81,7 @@ scores = Table(
     Index("ix_scores_repo_merge_n", "repo_id", "merge", "n"),
     Index("ix_scores_merge_n", "merge", "n"),
     Index("ix_scores_ended_at", "ended_at"),
+    Index("ix_scores_head_n", "head", "n"),
 )
 
 findings = Table(

@@ -40,9 +40,13 @@ class Frame:
     now: float
     section: str
     reader: str = ""
+    """Empty: nobody has signed in, and the page shows what is public."""
+    menu: bool = False
     admin: bool = False
     csrf: str = ""
     service: str = "trivet"
+    address: str = "URL"
+    """Where the service is reached, for the commands that a page suggests."""
     version: str = ""
 
 
@@ -168,7 +172,7 @@ class RuleGroup:
     level: Level
     spots: tuple[Spot, ...]
     hidden: int
-    """Findings that the page leaves out; ``decision.json`` has them."""
+    """Findings that the page leaves out."""
     next: tuple[str, ...]
 
 

@@ -59,7 +59,7 @@ def legs(decision: Plain) -> tuple[LegView, ...]:
         verdict = mapping(verdicts.get(leg))
         if verdict.get("status") in get_args(Status):
             status = cast("Status", verdict["status"])
-            groups = _groups([mapping(row) for row in listed(verdict.get("findings"))])
+            groups = _groups([mapping(row) for row in listed(verdict.get("findings"))]) or _counted(mapping(verdict.get("rules")))
             made.append(LegView(leg=leg, question=question, status=status, cause=str(verdict.get("cause") or ""), groups=groups))
     return tuple(made)
 
@@ -87,10 +87,21 @@ def _groups(rows: Sequence[Plain]) -> tuple[RuleGroup, ...]:
     return tuple(made)
 
 
+def _counted(rules: Plain) -> tuple[RuleGroup, ...]:
+    """Groups where a feedback level tells only how many findings of each rule there are."""
+    made = []
+    for rule, number in rules.items():
+        known = RULES.get(rule)
+        if isinstance(number, int):
+            title, why, advice = (known.title, known.why, (known.next,)) if known else ("", "", ())
+            made.append(RuleGroup(rule=rule, title=title, why=why, level="error", spots=(), hidden=number, next=advice))
+    return tuple(made)
+
+
 def _spot(row: Plain) -> Spot:
     path, line = row.get("path"), row.get("line")
     return Spot(
-        message=_shown(str(row.get("message", ""))),
+        message=_shown(str(row.get("test") or row.get("message", ""))),
         path=_shown(path) if isinstance(path, str) else "",
         line=line if isinstance(line, int) else None,
     )
@@ -130,9 +141,12 @@ def timings(run: Plain, failed: Sequence[str]) -> tuple[tuple[Timing, ...], int,
 
 
 def failed_tests(decision: Plain) -> tuple[str, ...]:
-    """Ids of sealed tests that the findings of src-score speak of at the start of their messages."""
+    """Ids of the sealed tests, of those that were timed, that a finding of src-score speaks of."""
     rows = [mapping(row) for row in listed(mapping(mapping(decision.get("verdicts")).get("src-score")).get("findings"))]
-    return tuple(str(row.get("message", "")).partition(" (")[0] for row in rows if row.get("rule") == "TRV201")
+    told = [str(row.get("message", "")) for row in rows if row.get("rule") == "TRV201"]
+    timed = mapping(mapping(decision.get("run")).get("durations"))
+    # An id may hold blanks and brackets, so it is looked up and not cut out.
+    return tuple(test for test in timed if any(text == test or text.startswith((f"{test} (", f"{test}: ")) for text in told))
 
 
 def advisory(decision: Plain) -> tuple[str, ...]:

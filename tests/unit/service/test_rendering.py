@@ -102,7 +102,7 @@ def test_a_status_is_told_in_words(name, word) -> None:
 
 def test_a_first_visit_says_what_to_do_next() -> None:
     nothing = Overview(repos=(RepoRow(name="shop"),), days=(Day(day="2026-12-01"),), reasons=(), queue=(), waiting=0, running=0, recent=(), total=0)
-    assert "trivet submit --repo shop" in rendering.render("overview", frame(), view=nothing)
+    assert "--project shop" in rendering.render("overview", frame(), view=nothing)
     assert "service.toml" in rendering.render("overview", frame(), view=Overview(repos=(), days=(), reasons=(), queue=(), waiting=0, running=0, recent=(), total=0))
 
 
@@ -110,7 +110,7 @@ def test_a_running_page_refreshes_without_javascript_and_an_ended_one_does_not()
     row = RunRow(id="r1", repo="shop", base="b" * 40, head="c" * 40, state="running", at=NOW)
     live = rendering.render("run", frame(), view=RunView(row=row, submitted_at=NOW, started_at=NOW, finished_at=None, outcome=""))
     assert '<noscript><meta http-equiv="refresh" content="5"></noscript>' in live
-    assert 'data-live="/runs/r1/events"' in live
+    assert 'data-live="/v1/scores/r1/events"' in live
     assert 'http-equiv="refresh"' not in pages()["run"]
 
 

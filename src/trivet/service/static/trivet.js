@@ -7,7 +7,8 @@
     const run = document.getElementById("run");
     const address = run && run.dataset.live;
     if (!address) {
-      if (source) { source.close(); source = null; }
+      if (source) source.close();
+      source = null;
       return;
     }
     if (source) return;
@@ -27,18 +28,15 @@
         follow();
       }, 150);
     };
-    source.addEventListener("progress", refresh);
-    source.addEventListener("end", refresh);
+    const kinds = ["queued", "fetching", "scoring", "joining", "signing", "publishing", "progress", "decided", "done", "failed"];
+    kinds.forEach((kind) => source.addEventListener(kind, refresh));
+    source.addEventListener("end", () => { source.close(); source = null; refresh(); });
   };
   // A page in the background asks for nothing.
   document.addEventListener("htmx:beforeRequest", (event) => {
     if (document.hidden && event.detail.elt.id === "queue") event.preventDefault();
   });
   // Focus goes with the list when older rows replace the link that asked for them.
-  document.addEventListener("htmx:beforeRequest", (event) => {
-    const row = event.detail.target;
-    if (row && row.id === "more") row.dataset.before = row.previousElementSibling ? "1" : "";
-  });
   let last = null;
   document.addEventListener("htmx:beforeSwap", (event) => {
     if (event.detail.target.id === "more") last = event.detail.target.previousElementSibling;

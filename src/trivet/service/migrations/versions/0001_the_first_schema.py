@@ -136,6 +136,7 @@ def _scores() -> None:
         sa.UniqueConstraint("repo_id", "base", "head", "policy", "attempt", name=op.f("uq_scores_repo_id_base_head_policy_attempt")),
     )
     op.create_index("ix_scores_ended_at", "scores", ["ended_at"])
+    op.create_index("ix_scores_head_n", "scores", ["head", "n"])
     op.create_index("ix_scores_merge_n", "scores", ["merge", "n"])
     op.create_index("ix_scores_repo_merge_n", "scores", ["repo_id", "merge", "n"])
     op.create_index("ix_scores_repo_n", "scores", ["repo_id", "n"])
