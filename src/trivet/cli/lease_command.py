@@ -48,6 +48,7 @@ def arguments(parser: argparse.ArgumentParser) -> None:
     add.add_argument("test", metavar="TEST", help="`path::function`, `path::Class::function` or `stem.function`")
     add.add_argument("--owner", required=True, metavar="WHO", help="who stands behind the lease")
     add.add_argument("--reason", required=True, metavar="TEXT", help="why the test may be skipped")
+    add.add_argument("--flaky", action="store_true", help="only if perturbed runs see it pass and fail; the reason says why it does")
     renew = verbs.add_parser("renew", help="give a lease a later end and the strong digest of the code as it stands")
     renew.add_argument("test", metavar="TEST", nargs="?", help="as for `add`")
     renew.add_argument("--weak", action="store_true", help="give every row that holds by the weak digest the strong one; no end moves")
@@ -115,11 +116,16 @@ def _adopt(args: argparse.Namespace, door: Door) -> int:
 
 
 def _add(args: argparse.Namespace, door: Door) -> int:
-    from trivet.leasing.rows import add  # noqa: PLC0415
+    from trivet.leasing.rows import add, add_flaky  # noqa: PLC0415
 
     desk = _desk(args, door)
     words = {"owner": args.owner, "reason": args.reason, "days": args.days, "signature": args.signature}
-    if args.no_run or args.signature is not None:
+    if args.flaky:
+        if args.no_run or args.signature is not None:
+            raise UsageError("--flaky runs the test and takes its signature from what is seen", hint="leave --signature and --no-run out")
+        with _lab(desk, args, door) as lab:
+            row = add_flaky(desk, lab, args.test, owner=args.owner, reason=args.reason, days=args.days)
+    elif args.no_run or args.signature is not None:
         row = add(desk, None, args.test, **words)
     else:
         with _lab(desk, args, door) as lab:

@@ -15,6 +15,7 @@ COMMANDS: dict[str, str] = {
     "explain": "say which zone a path is in, what a rule means, or what a decision says",
     "try": "say what the gate would have said of the last commits",
     "policy": "show the policy that counts, or the schema of trivet.toml",
+    "flake": "run test files under perturbed settings and say which tests do not always end the same way",
     "replay": "judge again what a decision was about, and say whether the outcome is equal",
     "env": "print the environment part of the replay key, and its digest",
     "github": "review evidence, comment and checks on GitHub",

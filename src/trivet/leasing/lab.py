@@ -27,6 +27,16 @@ class Lab:
     def __init__(self, desk: Desk, runner: Runner, say: Callable[[str], None]) -> None:
         self._desk, self._runner, self._say = desk, runner, say
 
+    @property
+    def say(self) -> Callable[[str], None]:
+        """Is told one line a step."""
+        return self._say
+
+    @property
+    def runner(self) -> Runner:
+        """What runs jobs on the copy."""
+        return self._runner
+
     def run(self, files: Sequence[str] | None = None) -> RunRecord:
         """Run all sealed tests once, or those of some files.
 

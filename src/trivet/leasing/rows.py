@@ -11,6 +11,7 @@ from trivet.leasing import seen
 from trivet.leasing.adopt import signature_of
 from trivet.leasing.ages import since
 from trivet.leasing.desk import DAY_S, Desk
+from trivet.leasing.flake import look
 from trivet.leasing.lab import Lab
 from trivet.legs.lease import function_of, judge_static
 from trivet.model import Finding, TestResult
@@ -67,6 +68,32 @@ def add(desk: Desk, lab: Lab | None, test: str, *, owner: str, reason: str, days
             raise UsageError(f"{file}::{function} passes with its marks lifted: it needs no lease", hint="remove the mark")
         signature = signature_of(file, mine, lifted)
     row = desk.row(file, function, signature=signature, expires_at=desk.expiry(days), owner=owner, reason=reason)
+    desk.save(desk.added([row]))
+    return row
+
+
+def add_flaky(desk: Desk, lab: Lab, test: str, *, owner: str, reason: str, days: float) -> dict[str, object]:
+    """Add one row for a test that perturbed runs have seen green and red; its signature is how it failed then.
+
+    Raises:
+        UsageError: no such test, a row exists, or the test always ends the same way: a steady failure is a defect, and no flake.
+    """
+    file, function = desk.find(test)
+    if desk.of(file, function) is not None:
+        raise UsageError(f"{file}::{function} has a lease", hint="`trivet lease renew` or `remove` it")
+    found = look(lab, [file], say=lab.say)
+    mine = [one for one in found.tests if function_of(one.id) == (file, function)]
+    flaky = [one for one in mine if one.kind == "flaky"]
+    if not flaky:
+        fails = any(one.kind == "fails" for one in mine)
+        what = "fails in every run: that is a defect, not a flake" if fails else "ended the same way in every run"
+        raise UsageError(f"{file}::{function} {what}", hint="mend what the test shows" if fails else "it needs no lease as a flaky test")
+    if any(one.kind == "fails" for one in mine):
+        raise UsageError(f"{file}::{function} fails in every run for some of its parameters", hint="mend what they show")
+    ids = {one.id for one in flaky}
+    seen_failing = [signatures.signature_of(why.type, why.message, why.file or file) for name, why in found.failures if name in ids]
+    told = f"{reason} (flaky: {', '.join(sorted({one.cause for one in flaky}))})"
+    row = desk.row(file, function, signature=signatures.joined(seen_failing), expires_at=desk.expiry(days), owner=owner, reason=told)
     desk.save(desk.added([row]))
     return row
 

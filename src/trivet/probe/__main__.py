@@ -65,6 +65,8 @@ def main():
     before = None
     if job.mode == "control":
         further.append(mutate.install(job, emit))
+    elif job.extra.get("perturb"):
+        further.append(part("perturb").install(job, emit))
     elif tamper:
         before = tamper.before(job, emit)
         further.append(before.guard)

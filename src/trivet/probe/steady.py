@@ -23,6 +23,8 @@ class Moments:
     def plain(self, text):
         """The text with addresses and present moments replaced."""
         now = time.time()
+        if not 0 <= now - self.began < _DAY_S:
+            self.began = now  # somebody moved the clock
         text = _ADDRESS.sub("0x", text)
         offsets = (0, -time.timezone, -time.altzone)
         seconds = {int(self.began + back - 2 + offset) % _DAY_S for offset in offsets for back in range(int(now - self.began) + 5)}

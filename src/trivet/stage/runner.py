@@ -52,6 +52,8 @@ class Variation:
     order_seed: int | None = None
     one_cpu: bool = False
     fold: str = ""
+    env: tuple[tuple[str, str], ...] = ()
+    """Variables of the environment that are otherwise; "" takes one away."""
 
 
 PINNED = Variation()
@@ -190,7 +192,8 @@ class Runner:
         if job.clock_from == "preload" and job.clock is not None:
             values["FAKETIME"] = datetime.fromtimestamp(job.clock, UTC).strftime("@%Y-%m-%d %H:%M:%S")
             values["FAKETIME_DONT_FAKE_MONOTONIC"] = values["DONT_FAKE_MONOTONIC"] = "1"
-        return values
+        values.update(variation.env)
+        return {name: value for name, value in values.items() if value or name not in dict(variation.env)}
 
     def _hash_seed(self, job: wire.Job, variation: Variation) -> str:
         """The hash seed: 0 is a mark of a pinned run, so judge and subject share another one where the source runs apart."""
