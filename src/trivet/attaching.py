@@ -12,7 +12,6 @@ from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
 
 from trivet.attest.decided import Attested
-from trivet.attest.envelope import parts
 from trivet.attest.times import written
 from trivet.attest.trust import Trust
 from trivet.errors import GitError, SignatureError
@@ -103,7 +102,7 @@ class Carrier:
         seen: set[str] = set()
         for state in self._git("rev-list", tip).decode().split():
             for name, oid in self._rows(state):
-                if name.endswith(".dsse.json") and oid not in seen:
+                if name.endswith((".dsse.json", ".sigstore.json")) and oid not in seen:
                     seen.add(oid)
                     yield self._git("cat-file", "blob", oid)
 
@@ -158,7 +157,9 @@ class Carrier:
         return done.returncode, done.stdout
 
 
-def find_decision(repository: Repository, rev: str, trust: Trust, wanted: Wanted, *, now: float) -> tuple[Attested, bytes]:
+def find_decision(
+    repository: Repository, rev: str, trust: Trust, wanted: Wanted, *, now: float, root: str | None = None
+) -> tuple[Attested, bytes]:
     """The decision that counts among those which the repository carries about a commit.
 
     Raises:
@@ -172,23 +173,21 @@ def find_decision(repository: Repository, rev: str, trust: Trust, wanted: Wanted
             f"the repository carries no verdict about {commit[:12]}",
             hint=f"fetch it: `git fetch REMOTE '{NOTES}:{NOTES}' '{BESIDE}/*:{BESIDE}/*'`",
         )
-    return newest(found, trust, wanted._replace(head=commit), now=now)
+    return newest(found, trust, wanted._replace(head=commit), now=now, root=root)
 
 
 def envelope_files(path: Path) -> dict[str, bytes]:
-    """The envelopes of a folder (or the one file), by name; each must have the form of an envelope.
+    """The envelopes of a folder (or the one file), by name.
 
     Raises:
-        SignatureError: there is none, or one has another form.
+        SignatureError: there is none.
     """
     from trivet.report.files import read_bytes  # noqa: PLC0415
 
-    names = sorted(path.glob("*.dsse.json")) if path.is_dir() else [path]
+    names = sorted((*path.glob("*.dsse.json"), *path.glob("*.sigstore.json"))) if path.is_dir() else [path]
     found = {name.name: read_bytes(name) for name in names}
     if not found:
         raise SignatureError("no envelope is there", where=str(path), hint="sign the verdict: `trivet gate … --sign KEY`")
-    for data in found.values():
-        parts(data)
     return found
 
 

@@ -14,6 +14,7 @@ from pathlib import Path
 from trivet.attest import LEGS as ORDER
 from trivet.attest import Data
 from trivet.attest.decided import Leg, leg_of
+from trivet.attest.envelope import Opened
 from trivet.attest.statement import leg_file_statement, leg_statement
 from trivet.attest.times import written
 from trivet.attest.trust import Trust
@@ -22,6 +23,7 @@ from trivet.legs.join import join
 from trivet.model import LEGS, Decision, LegName, Verdict
 from trivet.report import files
 from trivet.report.document import document
+from trivet.verifying import opened
 
 TOGETHER = ("repository", "base", "head", "policy", "merge_base", "score_tree", "tool")
 """Facts that must be the same in every verdict file that knows them."""
@@ -62,7 +64,9 @@ class Joined:
         return made | {name: dict(leg.statement) for name, leg in self.legs.items()}
 
 
-def join_folder(folder: Path, *, expected: Expected = Expected(), trust: Trust | None = None, now: float = 0.0) -> Joined:
+def join_folder(
+    folder: Path, *, expected: Expected = Expected(), trust: Trust | None = None, now: float = 0.0, root: str | None = None
+) -> Joined:
     """AND the verdict files of a folder.
 
     Args:
@@ -70,6 +74,7 @@ def join_folder(folder: Path, *, expected: Expected = Expected(), trust: Trust |
         expected: what they must be about.
         trust: whose signatures count; None asks for no signatures.
         now: the clock reading of the process.
+        root: a file with Sigstore's roots of trust, for legs that were signed keyless.
 
     Raises:
         SignatureError: a verdict file is not signed as it must be.
@@ -83,13 +88,15 @@ def join_folder(folder: Path, *, expected: Expected = Expected(), trust: Trust |
         if not any((folder / f"{files.stem(leg)}{ending}").exists() for ending in (".txt", ".json")):
             continue
         verdict, facts, content = _read(folder, leg)
-        if trust is not None and verdict.status == "NOT_RUN":  # nobody signed it: it blocks, and says nothing else
+        bare = verdict.status == "NOT_RUN" and not any((folder / f"{files.stem(leg)}{ending}").exists() for ending in files.ENVELOPES)
+        if trust is not None and bare:  # nobody signed it: it blocks, and says nothing else
             verdict, facts = Verdict(leg=leg, status="NOT_RUN"), {}
         found[leg] = verdict, facts
-        if trust is not None and verdict.status != "NOT_RUN":
-            name = f"{files.stem(leg)}.dsse.json"
-            envelopes[name] = _envelope(folder / name, leg)
-            signed[leg] = _signed(envelopes[name], content, leg, trust=trust, now=now, max_age_s=expected.max_age_s)
+        if trust is not None and not bare:
+            name, data = _envelope(folder, leg)
+            envelopes[name] = data
+            statement = opened(data, trust, root)
+            signed[leg] = _signed(statement, content, leg, trust=trust, now=now, max_age_s=expected.max_age_s)
     if not found:
         raise UsageError("no verdict files", where=str(folder), hint="gather the files of `trivet verdict` jobs in one folder")
     agreed = _agreed(folder, found)
@@ -105,18 +112,18 @@ def join_folder(folder: Path, *, expected: Expected = Expected(), trust: Trust |
     return Joined(decision=decision, present=tuple(found), session=session, legs=signed, envelopes=envelopes)
 
 
-def _envelope(path: Path, leg: LegName) -> bytes:
-    if not path.exists() and not path.is_symlink():
-        raise SignatureError(f"the verdict of {leg} is not signed", where=str(path), hint="sign it: `trivet verdict NAME … --sign KEY`")
-    return files.read_bytes(path)
+def _envelope(folder: Path, leg: LegName) -> tuple[str, bytes]:
+    for name in (f"{files.stem(leg)}{ending}" for ending in files.ENVELOPES):
+        if (folder / name).exists() or (folder / name).is_symlink():
+            return name, files.read_bytes(folder / name)
+    raise SignatureError(f"the verdict of {leg} is not signed", where=str(folder), hint="sign it: `trivet verdict NAME … --sign KEY`")
 
 
-def _signed(envelope: bytes, content: bytes, leg: LegName, *, trust: Trust, now: float, max_age_s: float) -> Leg:
+def _signed(statement: Opened, content: bytes, leg: LegName, *, trust: Trust, now: float, max_age_s: float) -> Leg:
     """One leg's statement, if it is about exactly these bytes, by a key that may, and young enough."""
-    opened = trust.open(envelope)
-    found = leg_of(opened, leg)
+    found = leg_of(statement, leg)
     trust.check(found.key, leg, found.at, now=now)
-    if opened.statement != leg_file_statement(content, leg, now=found.at, session=found.facts["session"]):
+    if statement.statement != leg_file_statement(content, leg, now=found.at, session=found.facts["session"]):
         raise SignatureError(f"the signed statement is not about this verdict file of {leg}")
     if now - found.at > max_age_s:
         raise SignatureError(f"the verdict of {leg} is stale: it is of {written(found.at)}", hint=f"{_AGAIN}; or say --max-age")

@@ -22,6 +22,9 @@ if TYPE_CHECKING:
     from trivet.git import Repository
 
 DECISION = "decision.dsse.json"
+KEYLESS_DECISION = "decision.sigstore.json"
+BUNDLE = b"application/vnd.dev.sigstore.bundle"
+"""Stands in every Sigstore bundle, and in no envelope: there, base64 has no full stops."""
 
 
 class Wanted(NamedTuple):
@@ -35,24 +38,44 @@ class Wanted(NamedTuple):
     max_age_s: float | None = None
 
 
-def answer(data: bytes, trust: Trust, wanted: Wanted, *, now: float) -> Attested:
+def opened(data: bytes, trust: Trust, root: str | None = None) -> Opened:
+    """Open an envelope that a trusted key signed, or a Sigstore bundle of a trusted identity.
+
+    Args:
+        data: the bytes.
+        trust: whose signatures count.
+        root: a file with Sigstore's roots of trust.
+
+    Raises:
+        SignatureError: with the one reason why it is refused.
+    """
+    if BUNDLE not in data:
+        return trust.open(data)
+    from pathlib import Path  # noqa: PLC0415 - an extra, and heavy
+
+    from trivet.attest.keyless import open_bundle  # noqa: PLC0415
+
+    return open_bundle(data, trust.identities, None if root is None else Path(root))
+
+
+def answer(data: bytes, trust: Trust, wanted: Wanted, *, now: float, root: str | None = None) -> Attested:
     """The decision in one envelope, if it is signed by a key that counted, and about what is wanted.
 
     Raises:
         SignatureError: with the one reason why it is refused.
     """
-    return check(trust.open(data), trust, wanted, now=now)
+    return check(opened(data, trust, root), trust, wanted, now=now)
 
 
-def check(opened: Opened, trust: Trust, wanted: Wanted, *, now: float) -> Attested:
+def check(statement: Opened, trust: Trust, wanted: Wanted, *, now: float) -> Attested:
     """As ``answer``, for an envelope whose signature was checked."""
-    found = decision_of(opened)
+    found = decision_of(statement)
     trust.check(found.key, "decision", found.at, now=now)
     _check_wanted(found, wanted, now)
     return found
 
 
-def newest(envelopes: Iterable[bytes], trust: Trust, wanted: Wanted, *, now: float) -> tuple[Attested, bytes]:
+def newest(envelopes: Iterable[bytes], trust: Trust, wanted: Wanted, *, now: float, root: str | None = None) -> tuple[Attested, bytes]:
     """Of several envelopes about one head, the decision that counts: the youngest, and of two of one second the one that blocks.
 
     An older PASS never stands in for a later FAIL; what others put beside it, and nobody trusted signed, says nothing.
@@ -64,9 +87,9 @@ def newest(envelopes: Iterable[bytes], trust: Trust, wanted: Wanted, *, now: flo
     refused: list[SignatureError] = []
     for data in envelopes:
         try:
-            opened = trust.open(data)
-            if opened.statement.get("predicateType") == SVR:  # statements of legs and summaries lie beside it
-                held.append((check(opened, trust, wanted, now=now), data))
+            found = opened(data, trust, root)
+            if found.statement.get("predicateType") == SVR:  # statements of legs and summaries lie beside it
+                held.append((check(found, trust, wanted, now=now), data))
         except SignatureError as error:
             refused.append(error)
     if held:
@@ -91,7 +114,7 @@ def read_file(path: str) -> bytes:
     return data
 
 
-def check_folder(folder: str, attested: Attested, trust: Trust, *, now: float) -> None:
+def check_folder(folder: str, attested: Attested, trust: Trust, *, now: float, root: str | None = None) -> None:
     """The files beside the envelope must be the signed ones: the decision, the words, the verdicts, and the legs' own envelopes.
 
     A file that is not there is not missed: the decision alone answers. One that says something else is refused.
@@ -107,9 +130,10 @@ def check_folder(folder: str, attested: Attested, trust: Trust, *, now: float) -
             raise SignatureError(f"{stem_of(leg.leg)}.txt does not say what was signed ({leg.status})", where=word)
         if leg.facts["verdict_sha256"]:
             _check_digest(f"{stem}.json", str(leg.facts["verdict_sha256"]))
-        envelope = f"{stem}.dsse.json"
-        if os.path.lexists(envelope) and _statement(read_file(envelope), leg, trust, now) != leg.statement:
-            raise SignatureError(f"{stem_of(leg.leg)}.dsse.json is of another judgement than the decision", where=envelope)
+        for ending in (".dsse.json", ".sigstore.json"):
+            envelope = stem + ending
+            if os.path.lexists(envelope) and _statement(read_file(envelope), leg, trust, now, root) != leg.statement:
+                raise SignatureError(f"{stem_of(leg.leg)}{ending} is of another judgement than the decision", where=envelope)
 
 
 def check_repository(repository: Repository, attested: Attested, *, head: str, base: str | None, within: str | None) -> None:
@@ -146,14 +170,14 @@ def check_repository(repository: Repository, attested: Attested, *, head: str, b
         raise SignatureError(f"base {attested.base[:12]} of this decision is not in the history of {within}")
 
 
-def subject_of(opened: Opened, repository: Repository) -> str:
+def subject_of(statement: Opened, repository: Repository) -> str:
     """The head that a signed statement is about, which the repository must hold with the very tree that is named.
 
     Raises:
         SignatureError: the statement names none, or another repository's.
     """
     try:
-        digests = {row["name"]: row["digest"] for row in opened.statement["subject"]}
+        digests = {row["name"]: row["digest"] for row in statement.statement["subject"]}
         head, tree = str(digests["head"]["gitCommit"]), str(digests["head-tree"]["gitTree"])
     except (KeyError, TypeError) as error:
         raise SignatureError("the statement names no head") from error
@@ -172,14 +196,15 @@ def knows(repository: Repository, oid: str) -> bool:
         return False
 
 
-def _statement(data: bytes, leg: Leg, trust: Trust, now: float) -> Data:
+def _statement(data: bytes, leg: Leg, trust: Trust, now: float, root: str | None) -> Data:
     """The statement in a leg's own envelope. Where only the join's key is trusted, the join vouches for the keys of the legs."""
-    payload, _, named = parts(data)
-    if named is not None and named not in trust.keys and named == leg.key:
-        return statement_of(payload)
-    opened = trust.open(data)
-    trust.check(opened.key, leg.leg, leg_of(opened, leg.leg).at, now=now)
-    return opened.statement
+    if BUNDLE not in data:
+        payload, _, named = parts(data)
+        if named is not None and named not in trust.keys and named == leg.key:
+            return statement_of(payload)
+    own = opened(data, trust, root)
+    trust.check(own.key, leg.leg, leg_of(own, leg.leg).at, now=now)
+    return own.statement
 
 
 def _check_wanted(found: Attested, wanted: Wanted, now: float) -> None:

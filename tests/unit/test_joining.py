@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import json
+import time
 from pathlib import Path
 
 import pytest
@@ -8,7 +9,8 @@ import pytest
 from trivet.attest.envelope import sign
 from trivet.attest.keys import load_private, load_public, new_key
 from trivet.attest.statement import leg_file_statement
-from trivet.attest.trust import Trust, one_key
+from trivet.attest.trust import Trust, key_row, one_key, read_trust
+from trivet.cli import main
 from trivet.errors import SignatureError, TrivetError, UsageError
 from trivet.joining import Expected, Joined, join_folder
 from trivet.legs.join import join
@@ -161,3 +163,90 @@ def test_files_without_facts_cannot_merge(tmp_path: Path) -> None:
     bare = join(src_score=merged().src_score, oracle_integrity=merged().oracle_integrity, flake_lease=merged().flake_lease)
     with pytest.raises(TrivetError, match="without its"):
         joined(written(tmp_path, bare))
+
+
+def test_verdicts_of_different_sessions_do_not_join(tmp_path: Path) -> None:
+    """An older PASS about the same change must not stand in for today's FAIL."""
+    private, public = new_key(tmp_path / "key")
+    out = written(tmp_path / "out", merged())
+    signed(out, private, session="run-2")
+    assert joined(out, key=public, session="run-2").session == "run-2"
+    with pytest.raises(SignatureError, match="of session 'run-2', not 'run-3'"):
+        joined(out, key=public, session="run-3")
+    kept = (out / "src_score.dsse.json").read_bytes()
+    signed(out, private, session="run-3")
+    (out / "src_score.dsse.json").write_bytes(kept)
+    with pytest.raises(SignatureError, match="different sessions"):
+        joined(out, key=public)
+
+
+def test_a_verdict_of_long_ago_is_stale_and_one_of_tomorrow_is_refused(tmp_path: Path) -> None:
+    private, public = new_key(tmp_path / "key")
+    out = written(tmp_path / "out", merged())
+    signed(out, private, now=1000.0)
+    assert joined(out, key=public, now=1000.0 + 86_400).decision.merge
+    with pytest.raises(SignatureError, match="stale"):
+        joined(out, key=public, now=1001.0 + 86_400)
+    with pytest.raises(SignatureError, match="stale"):
+        joined(out, key=public, now=1031.0, max_age_s=30)
+    with pytest.raises(SignatureError, match="yet to come"):
+        joined(out, key=public, now=0.0)
+
+
+@pytest.mark.parametrize("more", [{"repository": "https://forge.example/o/fork"}, {"policy": "9" * 64}, {"base": "9" * 40}, {"head": "9" * 40}])
+def test_signed_verdicts_are_not_replayed_onto_another_change(more: dict[str, str], tmp_path: Path) -> None:
+    private, public = new_key(tmp_path / "key")
+    signed(written(tmp_path / "out", merged()), private)
+    with pytest.raises(TrivetError, match=r"the verdicts (are about|used)"):
+        joined(tmp_path / "out", key=public, **more)
+
+
+def test_verdicts_about_forks_of_one_repository_are_refused(tmp_path: Path) -> None:
+    out = written(tmp_path, merged())
+    changed(out, "flake_lease", repository="https://forge.example/o/fork")
+    with pytest.raises(TrivetError, match="repository differs"):
+        joined(out)
+
+
+def test_a_key_that_may_sign_one_leg_does_not_sign_another(tmp_path: Path) -> None:
+    private, public = new_key(tmp_path / "key")
+    signed(written(tmp_path / "out", merged()), private)
+    row = key_row(load_public(public), name="", start=0, end=None, signs=("src-score", "flake-lease"))
+    with pytest.raises(SignatureError, match="not trusted to sign oracle-integrity"):
+        join_folder(tmp_path / "out", trust=read_trust(f"schema = 1\n{row}".encode(), "keys"), now=1000.0)
+
+
+def test_a_leg_that_was_not_run_needs_no_signature_and_says_nothing(tmp_path: Path) -> None:
+    private, public = new_key(tmp_path / "key")
+    signed(written(tmp_path / "out", merged()), private)
+    files.clear(tmp_path / "out", legs=("src-score",))
+    (tmp_path / "out" / "src_score.json").write_text(
+        json.dumps({"leg": "src-score", "status": "NOT_RUN", "cause": "", "findings": [], "run": "forged", "base": {"commit": "9" * 40}})
+    )
+    found = joined(tmp_path / "out", key=public)
+    assert (found.decision.src_score.status, found.decision.merge, "run" in found.decision.facts) == ("NOT_RUN", False, False)
+    assert set(found.legs) == {"flake-lease", "oracle-integrity"}
+    (tmp_path / "out" / "src_score.dsse.json").write_bytes((tmp_path / "out" / "flake_lease.dsse.json").read_bytes())
+    with pytest.raises(SignatureError, match="not of src-score"):
+        joined(tmp_path / "out", key=public)
+
+
+def test_a_join_is_signed_over_the_statements_of_its_legs(tmp_path: Path) -> None:
+    """By another key than theirs; whoever trusts only the join's key gets the decision, and the files must still be the signed ones."""
+    private, public = new_key(tmp_path / "legs")
+    _, joiner = new_key(tmp_path / "join")
+    out = written(tmp_path / "out", merged())
+    now = int(time.time())
+    signed(out, private, now=now, session="7")
+    before = {path.name: path.read_bytes() for path in out.glob("*_*")}
+    args = ["join", str(out), "--key", str(public), "--sign", str(tmp_path / "join"), "--vsa"]
+    assert main([*args, "--session", "7"]) == 0
+    assert {path.name: path.read_bytes() for path in out.glob("*_*")} == before
+    assert (out / "decision.vsa.dsse.json").exists()
+    assert main(["verify", str(out), "--key", str(joiner), "--session", "7"]) == 0
+    assert main(["verify", str(out), "--key", str(public)]) == 1
+    assert main(["join", str(out), "--sign", str(tmp_path / "join")]) == 2
+    assert not (out / "decision.dsse.json").exists()
+    assert main(args) == 0
+    (out / "flake_lease.dsse.json").write_bytes((out / "src_score.dsse.json").read_bytes())
+    assert main(["verify", str(out), "--key", str(joiner)]) == 1

@@ -13,11 +13,9 @@ from typing import Any
 
 from trivet.attest import PAYLOAD_TYPE
 from trivet.attest.envelope import Opened, canonical, statement_of, strict_json
-from trivet.attest.times import read
-from trivet.attest.trust import Identity, check_identity
-from trivet.errors import SignatureError, UsageError
+from trivet.attest.trust import Identity
+from trivet.errors import SignatureError
 
-BUNDLE = "application/vnd.dev.sigstore.bundle"
 EXTRA = "pip install 'trivet[sigstore]'"
 
 
@@ -64,39 +62,26 @@ def git_statement(dsse: Any, payload: bytes) -> Any:
     return made
 
 
-def is_bundle(data: bytes) -> bool:
-    """Whether this is a Sigstore bundle rather than a bare envelope."""
-    try:
-        value = json.loads(data)
-    except (ValueError, RecursionError):
-        return False
-    return isinstance(value, dict) and str(value.get("mediaType", "")).startswith(BUNDLE)
-
-
-def open_bundle(data: bytes, identities: Sequence[Identity], root: Path | None, purpose: str) -> Opened:
-    """Check a Sigstore bundle against trusted identities.
+def open_bundle(data: bytes, identities: Sequence[Identity], root: Path | None) -> Opened:
+    """Check a Sigstore bundle against trusted identities; whether the one that signed may have, then, ``Trust.check`` says.
 
     Args:
         data: the bundle's bytes.
         identities: whose certificates count.
         root: a file with the roots of trust (``trusted_root.json`` or a client trust config); None takes Sigstore's own, from the network.
-        purpose: what must have been signed.
 
     Raises:
         SignatureError: no trusted identity signed it, or it was changed.
-        UsageError: nobody is trusted.
     """
     models, policies, verifying = (_library(f"sigstore.{name}") for name in ("models", "verify.policy", "verify"))
     if not identities:
-        raise UsageError("no identity is trusted", hint="an [[identity]] in the file of trusted keys, or --identity and --issuer")
+        raise SignatureError("this is a Sigstore bundle, and no identity is trusted", hint="name one as [[identity]] in the file of keys")
     strict_json(data, "bundle")
     try:
         bundle = models.Bundle.from_json(data)
-        verifier = _verifier(models, verifying, root)
-    except SignatureError:
-        raise
     except Exception as error:  # whatever a foreign parser raises, it is refused
         raise SignatureError(f"this is no Sigstore bundle: {error}") from error
+    verifier = _verifier(models, verifying, root)
     refused: Exception | None = None
     for row in identities:
         try:
@@ -106,15 +91,17 @@ def open_bundle(data: bytes, identities: Sequence[Identity], root: Path | None, 
             continue
         if kind != PAYLOAD_TYPE:
             raise SignatureError(f"the payload type is {kind!r}, not {PAYLOAD_TYPE!r}")
-        statement = statement_of(payload)
-        check_identity(row, purpose, _claimed(statement))
-        return Opened(statement, payload, f"{row.subject} of {row.issuer}")
+        return Opened(statement_of(payload), payload, row.label)
     raise SignatureError(f"no trusted identity signed this bundle: {refused}")
 
 
 def _verifier(models: Any, verifying: Any, root: Path | None) -> Any:
     if root is None:
-        return verifying.Verifier.production()
+        try:
+            return verifying.Verifier.production()
+        except Exception as error:  # a library of the network
+            told = f"Sigstore's roots of trust could not be had: {error}"
+            raise SignatureError(told, hint="name a file that holds them: --trust-root FILE") from error
     try:
         text = root.read_text("utf-8")
     except (OSError, ValueError) as error:
@@ -125,13 +112,6 @@ def _verifier(models: Any, verifying: Any, root: Path | None) -> Any:
         return verifying.Verifier(trusted_root=models.TrustedRoot.from_file(str(root)))
     except Exception as error:
         raise SignatureError(f"this file holds no roots of trust: {error}", where=str(root)) from error
-
-
-def _claimed(statement: Mapping[str, Any]) -> int:
-    try:
-        return read(statement["predicate"]["timeCreated"])
-    except (KeyError, TypeError, ValueError) as error:
-        raise SignatureError("the statement says no time") from error
 
 
 def _library(name: str) -> Any:

@@ -149,6 +149,7 @@ def refuse_reach(key_file: Path, reach: Iterable[Path]) -> None:
 def _private_bytes(name: str) -> bytes:
     try:
         if name.startswith("fd:"):
+            os.fstat(int(name[3:]))
             with os.fdopen(int(name[3:]), "rb") as stream:
                 return stream.read(_LIMIT_B)
         with open(name, "rb") as file:  # noqa: PTH123 - as above

@@ -45,6 +45,11 @@ class Identity(NamedTuple):
     end: int | None
     signs: tuple[str, ...]
 
+    @property
+    def label(self) -> str:
+        """What stands in the place of a key's id."""
+        return f"{self.subject} of {self.issuer}"
+
 
 class Trust(NamedTuple):
     """All trusted keys by id, what was revoked (time, reason), trusted identities, and where this was read."""
@@ -70,8 +75,11 @@ class Trust(NamedTuple):
         """
         if at > now + SKEW_S:
             raise SignatureError(f"the statement claims a time that is yet to come: {written(at)}", hint="look at the clocks of both hosts")
-        row = self.keys[key]
-        _check_span(f"key {key[:16]}", row, purpose, at)
+        identity = next((row for row in self.identities if row.label == key), None)
+        if identity is not None:
+            _check_span(f"identity {identity.subject}", identity, purpose, at)
+            return
+        _check_span(f"key {key[:16]}", self.keys[key], purpose, at)
         when, reason = self.revoked.get(key, (None, ""))
         if when is None:
             return
@@ -156,15 +164,6 @@ def revoked_row(key: str, *, at: int, reason: str) -> str:
     return f'[[revoked]]\nid = "{key}"\nat = {written(at)}\nreason = "{reason}"\n'
 
 
-def check_identity(row: Identity, purpose: str, at: int) -> None:
-    """Say whether an identity counted for ``purpose`` at a time.
-
-    Raises:
-        SignatureError: it did not.
-    """
-    _check_span(f"identity {row.subject}", row, purpose, at)
-
-
 def _check_span(who: str, row: Trusted | Identity, purpose: str, at: int) -> None:
     if purpose not in row.signs:
         raise SignatureError(f"{who} is not trusted to sign {purpose}, only {', '.join(row.signs)}")
@@ -176,7 +175,10 @@ def _check_span(who: str, row: Trusted | Identity, purpose: str, at: int) -> Non
 
 def _key(entry: Mapping[str, Any]) -> tuple[str, Trusted]:
     _known(entry, {"name", "id", "public", "from", "until", "signs"})
-    public = public_of_raw(_raw(entry["public"]))
+    try:
+        public = public_of_raw(plain_base64(entry["public"], "public key"))
+    except SignatureError as error:
+        raise ValueError(error.message) from error
     if entry["id"] != key_id(public):
         raise ValueError(f"id is not that of the public key, which is {key_id(public)}")
     start, end, signs = _span(entry)
@@ -217,13 +219,6 @@ def _seconds(value: Any, name: str) -> int:
     if getattr(value, "tzinfo", None) is None:
         raise ValueError(f"{name} must be a date and time with an offset, like 2026-12-01T00:00:00Z")
     return read(written(value.timestamp()))
-
-
-def _raw(value: object) -> bytes:
-    try:
-        return plain_base64(value, "public key")
-    except SignatureError as error:
-        raise ValueError(error.message) from error
 
 
 def _text(value: object, name: str) -> str:

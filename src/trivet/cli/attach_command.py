@@ -26,7 +26,7 @@ def run(args: argparse.Namespace, door: Door) -> int:
     """Attach; only what is signed by a trusted key, and about a commit of this repository."""
     from trivet.attaching import BESIDE, NOTES, Carrier, envelope_files  # noqa: PLC0415 - heavy rooms load when they are needed
     from trivet.git import open_repository  # noqa: PLC0415
-    from trivet.verifying import subject_of  # noqa: PLC0415
+    from trivet.verifying import opened, subject_of  # noqa: PLC0415
 
     path = door.cwd / args.path
     if not path.exists():
@@ -34,7 +34,7 @@ def run(args: argparse.Namespace, door: Door) -> int:
     with open_repository(door.cwd / args.repo) as repository:
         trust = trusting.trust_of(args, door, repository)
         files = envelope_files(path)
-        heads = {subject_of(trust.open(data), repository) for data in files.values()}
+        heads = {subject_of(opened(data, trust, trusting.root_of(args, door)), repository) for data in files.values()}
         if len(heads) != 1:
             raise SignatureError("the envelopes are about different commits", where=args.path, hint="attach them one by one")
         head = heads.pop()

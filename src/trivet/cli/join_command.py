@@ -50,7 +50,7 @@ def run(args: argparse.Namespace, door: Door) -> int:
         session=args.session,
         max_age_s=MAX_AGE_S if args.max_age is None else args.max_age,
     )
-    joined = join_folder(folder, expected=expected, trust=trust, now=door.now)
+    joined = join_folder(folder, expected=expected, trust=trust, now=door.now, root=trusting.root_of(args, door))
     if trust is None and any((folder / f"{files.stem(leg)}.dsse.json").exists() for leg in joined.present):
         sys.stderr.write("note: the signatures of the verdicts were not checked; say whose count with --key, --keys or --keys-at\n")
     envelopes = None

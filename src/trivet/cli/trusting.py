@@ -24,6 +24,7 @@ def arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--key", metavar="PUB", help="trust this public key, and no other")
     parser.add_argument("--keys", metavar="FILE", help="trust the keys in this file, as long as they are valid and not revoked")
     parser.add_argument("--keys-at", metavar="REV", help="trust the keys in the file `owners.keys` of this revision of --repo")
+    parser.add_argument("--trust-root", metavar="FILE", help="Sigstore's roots of trust, where something was signed keyless")
 
 
 def signing_arguments(parser: argparse.ArgumentParser) -> None:
@@ -54,6 +55,11 @@ def signer_of(args: argparse.Namespace, door: Door) -> Signer | None:
 def key_file(args: argparse.Namespace, door: Door) -> Path | None:
     """The file of the private key, if it is one: the run must not be able to read it."""
     return None if args.sign is None or args.sign.startswith("fd:") or args.sign == "sigstore" else door.cwd / args.sign
+
+
+def root_of(args: argparse.Namespace, door: Door) -> str | None:
+    """The file with Sigstore's roots of trust, if the call names one."""
+    return None if args.trust_root is None else os.path.join(door.folder, args.trust_root)  # noqa: PTH118 - no pathlib here
 
 
 def asked(args: argparse.Namespace) -> bool:

@@ -18,7 +18,7 @@ from trivet.attest.decided import Attested
 from trivet.attest.trust import Trust
 from trivet.cli import Door, trusting
 from trivet.errors import SignatureError, UsageError
-from trivet.verifying import DECISION, Wanted, answer, check_folder, read_file
+from trivet.verifying import DECISION, KEYLESS_DECISION, Wanted, answer, check_folder, read_file
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -73,13 +73,13 @@ def _checked(path: str | None, args: argparse.Namespace, door: Door, trust: Trus
         assert repository is not None  # noqa: S101 - run() refused the call otherwise
         from trivet.attaching import find_decision  # noqa: PLC0415
 
-        attested, data = find_decision(repository, args.head or "HEAD", trust, wanted, now=door.now)
+        attested, data = find_decision(repository, args.head or "HEAD", trust, wanted, now=door.now, root=trusting.root_of(args, door))
     else:
         folder = path if os.path.isdir(path) else None  # noqa: PTH112
-        data = read_file(f"{folder}/{DECISION}" if folder else path)
-        attested = answer(data, trust, wanted, now=door.now)
+        data = read_file(_decision(folder) if folder else path)
+        attested = answer(data, trust, wanted, now=door.now, root=trusting.root_of(args, door))
         if folder is not None:
-            check_folder(folder, attested, trust, now=door.now)
+            check_folder(folder, attested, trust, now=door.now, root=trusting.root_of(args, door))
     if repository is not None:
         from trivet.verifying import check_repository  # noqa: PLC0415
 
@@ -89,6 +89,11 @@ def _checked(path: str | None, args: argparse.Namespace, door: Door, trust: Trus
 
         Log(door.cwd / args.log).check_holds(data)
     return attested
+
+
+def _decision(folder: str) -> str:
+    key, keyless = f"{folder}/{DECISION}", f"{folder}/{KEYLESS_DECISION}"
+    return keyless if os.path.lexists(keyless) and not os.path.lexists(key) else key
 
 
 def _told(attested: Attested, missing: list[str], *, as_json: bool) -> int:
