@@ -13,7 +13,6 @@ from trivet.sealed.policy import read_policy
 NAMES_LIMIT = 100
 """Teams that are looked up for one change; each costs a call."""
 _OWNER = re.compile(r"(?<![\w@.-])(@@?[A-Za-z0-9][A-Za-z0-9_.-]*(?:/[A-Za-z0-9_.-]+)*)")
-_QUEUED = re.compile(r"/pr-(\d+)-[0-9a-f]{40,64}$")
 
 
 def named_teams(repository: Repository, base: str) -> tuple[str, ...]:
@@ -31,12 +30,6 @@ def named_teams(repository: Repository, base: str) -> tuple[str, ...]:
     found = dict.fromkeys(name[1:] for row in rows for name in _OWNER.findall(row))
     teams = [name for name in found if "/" in name or name.startswith("@") or owners.dialect == "gitlab"]
     return tuple(teams[:NAMES_LIMIT])
-
-
-def queued_number(subject: Subject) -> int | None:
-    """The pull request that an entry of GitHub's merge queue is made of, None where its branch does not say."""
-    found = _QUEUED.search(subject.queue_ref)
-    return int(found[1]) if found else None
 
 
 def carried(repository: Repository, queued: Subject, pull: Subject, evidence: Evidence) -> Evidence:

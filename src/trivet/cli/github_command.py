@@ -57,8 +57,9 @@ def _review(args: argparse.Namespace, door: Door) -> int:
 
 def _queued(args: argparse.Namespace, door: Door, forge: GitHub, queued: Subject) -> Evidence:
     """Approvals of the pull request behind an entry of the merge queue, where the entry holds it and nothing else."""
+    from trivet.forge.github import queued_number  # noqa: PLC0415
     from trivet.git import open_repository  # noqa: PLC0415
-    from trivet.reviewing import carried, queued_number  # noqa: PLC0415
+    from trivet.reviewing import carried  # noqa: PLC0415
 
     number = queued_number(queued)
     if number is None or args.repo is None:

@@ -25,6 +25,7 @@ TEAMS_KEPT_S = 600.0
 """Members of a team are asked for again after this long, and whenever a caller says so."""
 _REPOSITORY = re.compile(r"[A-Za-z0-9_.-]{1,100}/[A-Za-z0-9_.-]{1,100}")
 _SHA = re.compile(r"[0-9a-f]{40}|[0-9a-f]{64}")
+_QUEUED = re.compile(r"/pr-(\d+)-[0-9a-f]{40,64}$")
 _CONCLUSIONS: dict[State, str] = {"success": "success", "failure": "failure", "not-run": "cancelled", "neutral": "neutral"}
 _LEVELS = {"error": "failure", "warning": "warning", "note": "notice"}
 _OURS = "trivet:"
@@ -327,6 +328,12 @@ def pull_subject(row: Mapping[str, Any]) -> Subject:
         )
     except (KeyError, TypeError, ValueError, AttributeError) as error:
         raise ForgeError(f"a pull request without its {error}", hint="is the address that of the API?") from error
+
+
+def queued_number(subject: Subject) -> int | None:
+    """The pull request that an entry of the merge queue is made of, None where its branch does not say."""
+    found = _QUEUED.search(subject.queue_ref)
+    return int(found[1]) if found else None
 
 
 def judged_head(decision: Decision) -> str:

@@ -11,11 +11,11 @@ import threading
 from collections import OrderedDict
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Protocol
 
 from trivet.errors import ForgeError
-from trivet.forge.github import moved_on
+from trivet.forge.github import moved_on, queued_number
 from trivet.forge.words import Event, Evidence, Forge, Subject
 from trivet.model import Decision
 
@@ -80,6 +80,7 @@ class Keeper:
         forge: the adapter of the repository.
         judge: judges a change, given what stands for its authorship; what it raises is passed on, and the checks stay pending.
         teams: the teams and groups that base's CODEOWNERS names for this change.
+        carry: (entry of the merge queue, its pull request, evidence about that) to evidence about the entry; None: entries have none.
         memory: where what was shown is kept.
     """
 
@@ -89,10 +90,11 @@ class Keeper:
         judge: Callable[[Subject, Evidence], Decision],
         *,
         teams: Callable[[Subject], tuple[str, ...]] = lambda _subject: (),
+        carry: Callable[[Subject, Subject, Evidence], Evidence] | None = None,
         memory: Memory | None = None,
         comments: bool = True,
     ) -> None:
-        self.forge, self._judge, self._teams, self._comments = forge, judge, teams, comments
+        self.forge, self._judge, self._teams, self._carry, self._comments = forge, judge, teams, carry, comments
         self._memory = memory or InMemory()
         self._seen: OrderedDict[str, None] = OrderedDict()
         self._guard = threading.Lock()
@@ -160,12 +162,20 @@ class Keeper:
             if moved:
                 self._memory.put(subject.name, None)
                 return Settled(word="gone", subject=subject, reason=moved)
-            evidence = self.forge.approvals(subject)
+            number = queued_number(subject) if self._carry else None
+            behind = subject if number is None else replace(subject, number=number)
+            evidence = self.forge.approvals(behind)
             key = _key(subject, evidence)
             if self._memory.get(subject.name) == key:
                 return Settled(word="unchanged", subject=subject)
             self.forge.begin(subject)
-            decision = self._judge(subject, self.forge.complete(subject, evidence, self._teams(subject)))
+            if number is not None and self._carry is not None:
+                behind = self.forge.subject(number)
+                evidence = replace(evidence, author=behind.author, labels=behind.labels)
+            complete = self.forge.complete(behind, evidence, self._teams(subject))
+            if behind is not subject and self._carry is not None:
+                complete = self._carry(subject, behind, complete)
+            decision = self._judge(subject, complete)
             published = self.forge.finish(subject, decision)
             if published.stale:
                 return Settled(word="gone", subject=subject, decision=decision, reason=published.stale)

@@ -29,6 +29,7 @@ LIMIT_B = 3_000_000
 """GitHub loads no file of 3 MB or more, which leaves everything without an owner."""
 
 
+_UNSEEN = frozenset({"Zs", "Zl", "Zp", "Cf"})
 _SIGNS = (b".github", b".gitlab", b".gitea", b".forgejo", b".gitlab-ci.yml", b"CODEOWNERS", b"docs/CODEOWNERS")
 """All that tells the forge or can be its file; nothing else of the tree is listed."""
 
@@ -151,6 +152,9 @@ def _lines(data: bytes, problems: Problems) -> tuple[str, ...]:
             text = ""
         if any(category(char) == "Cc" and char != "\t" for char in text):
             problems.add(number, "this line holds a control character")
+            text = ""
+        elif not text.lstrip().startswith("#") and any(category(char) in _UNSEEN and char != " " for char in text):
+            problems.add(number, "this line holds a blank or invisible character that forges read differently")
             text = ""
         lines.append(text)
     return tuple(lines)

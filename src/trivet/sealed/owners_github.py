@@ -45,6 +45,9 @@ def _row(text: str, number: int, problems: Problems) -> tuple[re.Pattern[str], D
     if re.search(r"(?<!\\)[\[\]]", pattern):
         problems.add(number, f"GitHub knows no character ranges in patterns: {pattern!r}")
         return None
+    if "\\/" in pattern:
+        problems.add(number, f"how GitHub reads a backslash before a slash is not documented: {pattern!r}")
+        return None
     owners = []
     for owner in split_words(text[len(pattern) :], comment=True):
         if owner_kind(owner) not in ("user", "team", "mail") or owner.count("/") > 1:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import random
+from dataclasses import replace
 
 import pytest
 
@@ -159,6 +160,28 @@ def test_a_queue_entry_that_was_dissolved_gets_no_verdict() -> None:
     fake.refs.clear()
     assert deliver(fake, service) == ["gone"]
     assert not fake.green
+
+
+@pytest.mark.parametrize(("same", "shown"), [(True, "success"), (False, "failure")])
+def test_a_queue_entry_of_an_oracle_change_counts_with_the_approvals_of_what_it_holds(same: bool, shown: str) -> None:
+    fake = FakeGitHub()
+
+    def carry(_queued, pull, evidence):
+        assert pull.number == 3
+        return replace(evidence, approvals=tuple((login, oid("q")) for login, commit in evidence.approvals if same and commit == pull.head))
+
+    service = Keeper(github(fake), Judge(oracle={"o", "q"}), carry=carry)
+    fake.open(3, head="o")
+    fake.review(3, "rosa")
+    deliver(fake, service)
+    fake.queue(3, "q")
+    (delivery,) = list(fake.take())
+    event = github_event(*delivery, (SECRET,))
+    assert service.handle(event).word == "shown"
+    assert fake.shown("q")["trivet/join"] == shown
+    fake.calls.clear()
+    assert service.handle(replace(event, delivery="again")).word == "unchanged"
+    assert len(fake.calls) == 2
 
 
 def test_a_judge_that_fails_leaves_the_checks_pending_and_the_next_event_goes_on() -> None:

@@ -108,6 +108,11 @@ a//b @x                                  | a/b                     | !
 * @all; * me@localhost                   | x                       | @all !
 * @all; /t/ @ok bad                      | t/x                     | @all !
 * @all; [Section] @x                     | x                       | @all !
+* @all; /tests\\/                         | tests/x                 | @all !
+* @all; *\u00a0@x                        | x                       | @all !
+* @all; /tests/ @x\u200b                 | tests/x                 | @all !
+* @all; /tests/ @\u0430gent              | tests/x                 | @all !
+# caf\u00e9\u00a0and more; * @a          | x                       | @a
 """
 
 GITLAB = """
@@ -205,6 +210,8 @@ a**/b @x                                 | a/q/b                   |
 * @a; [S]x; /x @b                        | x                       | @b !
 [S][two] @d; /x @b                       | x                       | @b !
 [S] bad; /x @b                           | x                       | @b !
+* @all; /x\u00a0@b                       | x                       | @all !
+[S]\u2003@d; /x                          | x                       | !
 """
 
 GITEA = r"""
