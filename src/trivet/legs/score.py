@@ -38,7 +38,7 @@ def judge(evidence: ScoreEvidence, *, excluded: Sequence[Exclude] = (), controls
     if evidence.refused or calibration is None or not evidence.runs:
         finding = Finding(rule="TRV209", message=evidence.refused or "nothing ran", next=RULES["TRV209"].next)
         return Verdict(leg="src-score", status="NOT_RUN", findings=(finding,), cause="infra")
-    found = [*_run_findings(evidence, calibration), *_rerun_findings(evidence), *outside_findings(evidence, calibration)]
+    found = [*_run_findings(evidence, calibration, excluded), *_rerun_findings(evidence), *outside_findings(evidence, calibration)]
     no_cause: Cause = ""
     return _verdict([*found, *((finding, no_cause) for finding in _notes(evidence, excluded, controls))])
 
@@ -112,7 +112,7 @@ class _Seen:
         return seen
 
 
-def _run_findings(evidence: ScoreEvidence, calibration: Calibration) -> Iterator[tuple[Finding, Cause]]:
+def _run_findings(evidence: ScoreEvidence, calibration: Calibration, excluded: Sequence[Exclude]) -> Iterator[tuple[Finding, Cause]]:
     seen = _Seen.of(evidence.runs)
     for run in evidence.runs:
         yield from end_findings(run, calibration)
@@ -135,7 +135,7 @@ def _run_findings(evidence: ScoreEvidence, calibration: Calibration) -> Iterator
     for result in seen.results.values():
         if result.id not in base:
             yield from _against(result, None)
-    yield from _empty_files(evidence, calibration, seen)
+    yield from _empty_files(evidence, calibration, seen, {_file(row.id) for row in excluded})
 
 
 def _lost(file: str, ids: list[str], seen: _Seen) -> Finding:
@@ -145,12 +145,19 @@ def _lost(file: str, ids: list[str], seen: _Seen) -> Finding:
     return _finding("TRV202", f"{ids[0]} {how}{more}; base runs it", file)
 
 
-def _empty_files(evidence: ScoreEvidence, calibration: Calibration, seen: _Seen) -> Iterator[tuple[Finding, Cause]]:
-    """A file that base could not collect has no expected ids: it must bring some now."""
+def _empty_files(
+    evidence: ScoreEvidence, calibration: Calibration, seen: _Seen, excluded: set[str]
+) -> Iterator[tuple[Finding, Cause]]:
+    """A file that base could not collect has no expected ids: it must bring some now.
+
+    A file of which base collects nothing that its own policy does not exclude has nothing to bring.
+    """
     files = {_file(name) for name in seen.results}
     known = {test.file for test in calibration.tests}
-    wanted = dict.fromkeys([*(file for file, _ in calibration.errors), *evidence.files])
-    for file in wanted:
+    broken = {file for file, _ in calibration.errors}
+    for file in dict.fromkeys([*broken, *evidence.files]):
+        if file in excluded and file not in broken:
+            continue
         if file not in files and file not in known and file not in seen.errors:
             yield _finding("TRV202", f"{file} brought no test", file), "missing"
 

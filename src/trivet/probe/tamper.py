@@ -29,6 +29,9 @@ CORE = (
 WIDE = ("os", "os.path", "io", "time", "pathlib", "tempfile", "subprocess", "shutil", "inspect", "traceback", "warnings", "importlib", "csv", "types", "sys")
 """Modules whose functions are replaced for honest reasons too: only production code in their place blocks."""
 
+HOOKS = frozenset(("sys.displayhook", "sys.excepthook", "sys.unraisablehook", "sys.breakpointhook", "warnings.showwarning", "warnings.formatwarning"))
+"""What the standard library offers for replacement; no outcome passes through it."""
+
 TYPES = (object, type, int, float, complex, bool, str, bytes, list, tuple, dict, set, frozenset, BaseException, AssertionError, type(None))
 
 _SKIPPED = {"__builtins__", "__warningregistry__", "__annotations__", "__annotate__", "__annotate_func__", "__doc__", "__dict__", "__weakref__", "__cached__"}
@@ -147,7 +150,7 @@ class State:
             return
         if third_party(now):
             return
-        blocking = by in ("source", "made") or space.group in ("runner", "core")
+        blocking = (by in ("source", "made") or space.group in ("runner", "core")) and f"{space.label}.{name}" not in HOOKS
         what = "removed" if now is None else "replaced"
         self.sign("patched", f"{space.label}.{name} was {what}{_by(by)}", blocking)
 

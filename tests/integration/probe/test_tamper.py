@@ -80,6 +80,7 @@ HONEST = {
     "adds a finder": "import sys\nclass F:\n    find_spec = lambda *a: None\nsys.meta_path.append(F())\ndef value():\n    return 3\n",
     "offers fixtures": "import pytest\n@pytest.fixture\ndef spare():\n    return 1\ndef value():\n    return 3\n",
     "patches for a moment": "import json\ndef value():\n    old, json.dumps = json.dumps, str\n    json.dumps = old\n    return 3\n",
+    "installs hooks": "import sys, warnings\nsys.displayhook = sys.excepthook = lambda *a: None\nwarnings.formatwarning = lambda *a, **k: 'w'\ndef value():\n    return 3\n",
     "loads ctypes": "import ctypes\ndef value():\n    return ctypes.c_int(3).value\n",
     "subclasses a runner's class": "import unittest\nclass Case(unittest.TestCase):\n    def assertEqual(self, *a):\n        pass\ndef value():\n    return 3\n",
 }

@@ -256,3 +256,14 @@ def test_a_very_long_list_is_cut() -> None:
     found = evidence(tuple(known(name) for name in names), *(result(name, "failed") for name in names))
     assert "more findings" in judge(found).findings[-1].message
     assert len(judge(found).findings) < 300
+
+
+def test_a_file_whose_tests_are_all_excluded_has_none_to_bring() -> None:
+    """Only base's policy excludes; a file that base cannot collect must still bring what is left of it."""
+    other = "tests/sealed/test_net.py"
+    found = evidence((known(A),), result(A), files=(FILE, other))
+    out = (Exclude(id=f"{other}::test_get", reason="no network"),)
+    assert rules(judge(found)) == ["TRV202"]
+    assert rules(judge(found, excluded=out)) == []
+    broken = replace(found, calibration=Calibration(tests=(known(A),), errors=((other, "ImportError"),), end=CLOSED))
+    assert rules(judge(broken, excluded=out)) == ["TRV202"]

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+from types import SimpleNamespace
+
 import pytest
 
 from trivet.errors import ProbeError
-from trivet.model import RunEnd, RunRecord
+from trivet.model import Failure, RunEnd, RunRecord
 from trivet.model import TestResult as Result
-from trivet.stage.calibrate import calibration_of, check_startable
+from trivet.stage.calibrate import calibrate, calibration_of, check_startable
 
 
 def record(how: str = "closed", detail: str = "", **fields: object) -> RunRecord:
@@ -59,3 +61,41 @@ def test_code_from_elsewhere_stops_the_judgement() -> None:
     """Production code that base's tests import from elsewhere stops the judgement."""
     with pytest.raises(ProbeError, match="site-packages"):
         check_startable(record(environment=(("python", "3"), ("origin:shop", "/v/site-packages/shop/__init__.py"))), own_runner=False)
+
+
+class Base:
+    """Stands for a runner on base: each run gives the next record; keeps which tests were left out."""
+
+    def __init__(self, *records: RunRecord) -> None:
+        self.records, self.dropped = list(records), []
+        self.stand = SimpleNamespace(own_runner=())
+        self.policy = SimpleNamespace(exclude=(SimpleNamespace(id="f::x"),))
+
+    def job(self, _tests: object, drop: tuple[str, ...] = ()) -> tuple[str, ...]:
+        return tuple(drop)
+
+    def run(self, job: tuple[str, ...]) -> RunRecord:
+        self.dropped.append(job)
+        return self.records.pop(0)
+
+
+def ended(name: str, outcome: str = "passed", **fields: object) -> Result:
+    return Result(id=name, file="f", outcome=outcome, seconds=0.1, phases=(), **fields)  # type: ignore[arg-type]
+
+
+def test_what_comes_after_a_test_that_hangs_on_base_is_known() -> None:
+    """Base runs again without the test in which it ended: its skips are base's own, and that test stays red."""
+    stuck = ended("f::b", "error", failure=Failure(type="Incomplete", message="the test did not run to its end"))
+    names = ("f::a", "f::b", "f::c")
+    hung = record("limit", "test_timeout", collected=names, results=(ended("f::a"), stuck))
+    base = Base(hung, record(collected=("f::a", "f::c"), results=(ended("f::a"), ended("f::c", "skipped", reason="not here", env_skip=True))))
+    found = calibrate(base, ["f"])  # type: ignore[arg-type]
+    assert {test.id: test.outcome for test in found.tests} == {"f::a": "passed", "f::b": "error", "f::c": "skipped"}
+    assert base.dropped == [(), ("f::x", "f::b")]
+
+
+def test_a_base_that_ends_for_another_reason_runs_once() -> None:
+    """A run that ended between tests says nothing of what to leave out."""
+    base = Base(record("signal", "SIGSEGV", collected=("f::a", "f::b"), results=(ended("f::a"),)))
+    assert {test.outcome for test in calibrate(base, ["f"]).tests} == {"passed", "error"}  # type: ignore[arg-type]
+    assert base.dropped == [()]
