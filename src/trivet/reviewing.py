@@ -5,10 +5,13 @@ from __future__ import annotations
 import re
 from dataclasses import replace
 
+from trivet.forge.github import queued_number
 from trivet.forge.words import Evidence, Subject
 from trivet.git import CommitTree, Repository
 from trivet.sealed.owners import read_owners
 from trivet.sealed.policy import read_policy
+
+__all__ = ["NAMES_LIMIT", "carried", "named_teams", "queued_number"]
 
 NAMES_LIMIT = 100
 """Teams that are looked up for one change; each costs a call."""
