@@ -11,7 +11,7 @@ from urllib.parse import quote
 
 from litestar import MediaType, Response, Router, get
 from litestar.exceptions import HTTPException, NotFoundException
-from litestar.params import Parameter
+from litestar.params import FromPath, QueryParameter
 from litestar.response import Redirect
 from litestar.types import ControllerRouterHandler
 
@@ -26,7 +26,7 @@ from trivet.service.pages_session import form_proof, log_in, log_in_page, log_ou
 from trivet.service.views import Frame, LeaseList, Refusal, RunFilter
 
 Html = Response[str]
-Short = Annotated[str, Parameter(max_length=200)]
+Short = Annotated[str, QueryParameter(max_length=200)]
 _YEAR = "public, max-age=31536000, immutable"
 _TITLES = {
     400: "Not understood",
@@ -83,11 +83,11 @@ def runs_page(  # noqa: PLR0917 - the query of a list
     principal: Asking,
     request: Asked,
     repo: Short = "",
-    word: Annotated[str, Parameter(max_length=20)] = "",
-    rule: Annotated[str, Parameter(max_length=20)] = "",
-    head: Annotated[str, Parameter(max_length=64)] = "",
-    cursor: Annotated[str, Parameter(max_length=20)] = "",
-    part: Annotated[str, Parameter(max_length=10)] = "",
+    word: Annotated[str, QueryParameter(max_length=20)] = "",
+    rule: Annotated[str, QueryParameter(max_length=20)] = "",
+    head: Annotated[str, QueryParameter(max_length=64)] = "",
+    cursor: Annotated[str, QueryParameter(max_length=20)] = "",
+    part: Annotated[str, QueryParameter(max_length=10)] = "",
 ) -> Html:
     """A list of runs, or the rows that come after those of an earlier page."""
     _readable(desk, principal)
@@ -98,7 +98,7 @@ def runs_page(  # noqa: PLR0917 - the query of a list
 
 @get("/scores/{identity:str}", sync_to_thread=True, include_in_schema=False)
 def run_page(
-    identity: Identity, desk: AtDesk, principal: Asking, request: Asked, part: Annotated[str, Parameter(max_length=10)] = ""
+    identity: Identity, desk: AtDesk, principal: Asking, request: Asked, part: Annotated[str, QueryParameter(max_length=10)] = ""
 ) -> Html:
     """One run; or its body alone, while it is followed."""
     row = found(desk, principal, identity)
@@ -142,7 +142,7 @@ def settings_page(desk: AtDesk, principal: Asking, request: Asked) -> Html:
 
 
 @get("/static/{digest:str}/{name:str}", sync_to_thread=False, include_in_schema=False)
-def static_file(digest: str, name: str) -> Response[bytes]:
+def static_file(digest: FromPath[str], name: FromPath[str]) -> Response[bytes]:
     """A file of the dashboard; its address has its digest, so it may be kept for ever."""
     if name not in rendering.STATIC or rendering.static_href(name) != f"/static/{digest}/{name}":
         raise NotFoundException("no such file")

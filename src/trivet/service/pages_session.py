@@ -16,7 +16,7 @@ from litestar import MediaType, Response, get, post
 from litestar.datastructures import Cookie
 from litestar.enums import RequestEncodingType
 from litestar.exceptions import PermissionDeniedException
-from litestar.params import Body, Parameter
+from litestar.params import Body, QueryParameter
 from litestar.response import Redirect
 
 from trivet import __version__
@@ -66,7 +66,7 @@ def _secure(desk: Desk) -> bool:
 
 
 @get("/login", sync_to_thread=True, include_in_schema=False)
-def log_in_page(desk: AtDesk, request: Asked, to: Annotated[str, Parameter(max_length=600)] = "/") -> Response[str]:
+def log_in_page(desk: AtDesk, request: Asked, to: Annotated[str, QueryParameter(max_length=600)] = "/") -> Response[str]:
     """The form that takes a token."""
     return _form(desk, request, to=safe_place(to))
 

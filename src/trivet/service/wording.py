@@ -52,8 +52,8 @@ def span(seconds: float | None) -> str:
     if whole < _MINUTE:
         return f"{whole} s"
     if whole < _HOUR:
-        return f"{whole // _MINUTE} min {whole % _MINUTE} s"
-    return f"{whole // _HOUR} h {whole % _HOUR // _MINUTE} min"
+        return f"{whole // _MINUTE} min" + (f" {whole % _MINUTE} s" if whole % _MINUTE else "")
+    return f"{whole // _HOUR} h" + (f" {whole % _HOUR // _MINUTE} min" if whole % _HOUR >= _MINUTE else "")
 
 
 def percent(part: int, whole: int) -> str:
