@@ -65,10 +65,10 @@ def create_app(desk: Desk, *, routes: Sequence[ControllerRouterHandler]) -> Lite
         dependencies={"desk": Provide(_desk, sync_to_thread=False), "principal": Provide(principal, sync_to_thread=True)},
         middleware=[
             counted(metrics),
-            security_headers(https=server.public_url.startswith("https://")),
             patience(server.request_timeout_s),
             limit.middleware,
         ],
+        before_send=[security_headers(https=server.public_url.startswith("https://"))],
         exception_handlers={HTTPException: _refused, TrivetError: _failed, Exception: _broke},
         request_max_body_size=server.body_limit_b,
         allowed_hosts=AllowedHostsConfig(allowed_hosts=list(server.hosts)) if server.hosts else None,

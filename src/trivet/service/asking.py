@@ -3,20 +3,24 @@
 from __future__ import annotations
 
 import hashlib
+from collections.abc import Callable
+from typing import Protocol
 
 import msgspec
 
 from trivet import __version__
 from trivet.errors import TrivetError
 from trivet.service import reading
-from trivet.service.desk import Desk
+from trivet.service.desk import Jobs
 from trivet.service.rows import ScoreRow
 from trivet.service.settings import Repository
-from trivet.service.store import Ask, ask, end, is_void, keep_evidence, latest, oracle_of, supersede
+from trivet.service.store import Ask, Store, ask, end, is_void, keep_evidence, latest, oracle_of, supersede
 
 QUEUE_PRIORITY = {"merge-queue": 1, "webhook": 5, "reconcile": 6, "api": 10}
 """Lower is sooner."""
 REVIEW = "review.json"
+SUBJECT = "subject.json"
+"""What a forge said of a change when it was asked about: evidence of authorship, and which change it is."""
 
 
 class FullError(TrivetError):
@@ -45,8 +49,33 @@ def policy_key(repo: Repository, *, oracle: str = "", review: bytes | None = Non
     return hashlib.sha256(msgspec.json.encode(shaping, order="deterministic")).hexdigest()
 
 
+class Taking(Protocol):
+    """What taking a question needs; a ``Desk`` is one."""
+
+    @property
+    def store(self) -> Store:
+        """Where scores are."""
+
+    @property
+    def clock(self) -> Callable[[], float]:
+        """Seconds since the epoch."""
+
+    @property
+    def jobs(self) -> Jobs:
+        """The engine."""
+
+
 def ask_for(
-    desk: Desk, repo: Repository, *, base: str, head: str, ref: str, source: str, asked_by: str, review: bytes | None = None
+    desk: Taking,
+    repo: Repository,
+    *,
+    base: str,
+    head: str,
+    ref: str,
+    source: str,
+    asked_by: str,
+    review: bytes | None = None,
+    subject: bytes | None = None,
 ) -> tuple[ScoreRow, bool]:
     """Ask for a score; older heads of the same ``ref`` are superseded, and what runs for them is ended.
 
@@ -65,8 +94,9 @@ def ask_for(
         raise FullError(f"{repo.max_queued} scores of {repo.name} are waiting already", hint="ask again later")
     now = desk.clock()
     score, made = ask(desk.store, wanted, now)
-    if made and review is not None:
-        keep_evidence(desk.store, score.id, {REVIEW: review})
+    given = {name: content for name, content in ((REVIEW, review), (SUBJECT, subject)) if content is not None}
+    if made and given:
+        keep_evidence(desk.store, score.id, given)
     if score.open:
         # Again for one that is known: whoever asked first may have been killed between the two databases.
         desk.jobs.enqueue(score, priority=QUEUE_PRIORITY.get(source, 10))
@@ -76,7 +106,7 @@ def ask_for(
     return score, made
 
 
-def cancel(desk: Desk, score: ScoreRow, why: str) -> bool:
+def cancel(desk: Taking, score: ScoreRow, why: str) -> bool:
     """Cancel an open score; False if it had ended."""
     done = end(desk.store, score.id, "cancelled", why, desk.clock())
     if done:

@@ -6,6 +6,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Protocol
 
+from trivet.forge.words import Event
 from trivet.service.access import Access
 from trivet.service.auditing import Audit
 from trivet.service.rows import ScoreRow
@@ -22,6 +23,9 @@ class Jobs(Protocol):
     def cancel(self, identity: str) -> None:
         """Have a score not judged any more; what runs for it is ended."""
 
+    def look(self, key: str, repo: str, event: Event) -> None:
+        """Have a change looked at, as a delivery of a forge wants it; a second call with the same key changes nothing."""
+
     def ready(self) -> bool:
         """Whether jobs are taken."""
 
@@ -34,6 +38,9 @@ class NoJobs:
 
     def cancel(self, identity: str) -> None:
         """Nothing runs."""
+
+    def look(self, key: str, repo: str, event: Event) -> None:
+        """Nobody looks."""
 
     def ready(self) -> bool:
         """It never fails."""

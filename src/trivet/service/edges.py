@@ -6,7 +6,7 @@ import asyncio
 
 from litestar.datastructures import MutableScopeHeaders
 from litestar.enums import ScopeType
-from litestar.types import ASGIApp, Message, Receive, Scope, Send
+from litestar.types import ASGIApp, BeforeMessageSendHookHandler, Message, Receive, Scope, Send
 from litestar.types.asgi_types import HTTPDisconnectEvent, ReceiveMessage
 
 _POLICY = (
@@ -25,34 +25,22 @@ _ALWAYS = {
 }
 
 
-def security_headers(*, https: bool) -> type:
-    """A middleware that sets the security headers which an answer did not set itself.
+def security_headers(*, https: bool) -> BeforeMessageSendHookHandler:
+    """A hook that sets the security headers which an answer did not set itself; it also sees answers that no route gave.
 
     Args:
         https: whether the service is reached over TLS, so that browsers may be told to insist on it.
     """
     wanted = {**_ALWAYS, **({"strict-transport-security": "max-age=31536000"} if https else {})}
 
-    class SecurityHeaders:
-        def __init__(self, app: ASGIApp) -> None:
-            self.app = app
+    async def set_headers(message: Message, _: Scope) -> None:
+        if message["type"] == "http.response.start":
+            headers = MutableScopeHeaders.from_message(message)
+            for name, value in wanted.items():
+                if name not in headers:
+                    headers[name] = value
 
-        async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-            if scope["type"] != ScopeType.HTTP:
-                await self.app(scope, receive, send)
-                return
-
-            async def sending(message: Message) -> None:
-                if message["type"] == "http.response.start":
-                    headers = MutableScopeHeaders.from_message(message)
-                    for name, value in wanted.items():
-                        if name not in headers:
-                            headers[name] = value
-                await send(message)
-
-            await self.app(scope, receive, sending)
-
-    return SecurityHeaders
+    return set_headers
 
 
 def patience(seconds: float) -> type:

@@ -12,16 +12,19 @@ from __future__ import annotations
 
 import logging
 import threading
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from contextlib import suppress
 
+import msgspec
 from dbos import DBOS, DBOSClient, DBOSConfig, DBOSPortableJSONSerializer, EnqueueOptions
 from dbos import error as engine_error
 from sqlalchemy.exc import SQLAlchemyError
 
 from trivet.errors import StoreError, TrivetError
+from trivet.forge.words import Event
 from trivet.service import logs, reading, retention
 from trivet.service.alive import Alive
+from trivet.service.forging import Forging, ref_of
 from trivet.service.mirrors import RefusedError
 from trivet.service.rows import ScoreRow
 from trivet.service.settings import Settings
@@ -32,6 +35,10 @@ from trivet.service.worker import StoppedError
 NAME = "trivet"
 QUEUE = "scores"
 WORKFLOW = "trivet.score"
+LOOK = "trivet.look"
+LOOKS = "looks"
+Look = Callable[[str, str, str], str]
+"""Looks at a change: (repository, event as JSON, source) to the id of its score."""
 VERSION = "1"
 """Of the steps and their order, not of trivet: a newer trivet goes on with what an older one began."""
 _RECOVERIES = 20
@@ -40,6 +47,7 @@ _FIRST_PRUNE_S = 3600.0
 _quiet = logging.getLogger("dbos")
 _quiet.setLevel(logging.ERROR)  # it announces a hosted console
 _steps: list[Steps] = []
+_looks: list[Look] = []
 
 
 def _the() -> Steps:
@@ -105,6 +113,20 @@ def _judge(identity: str) -> None:
         _fail(identity, _told(error))
 
 
+@DBOS.step(name="look", retries_allowed=True, max_attempts=6, interval_seconds=2, backoff_rate=2, should_retry=_worth_trying_again)
+def _look_now(repo: str, event: str, source: str) -> str:
+    return _looks[-1](repo, event, source)
+
+
+@DBOS.workflow(name=LOOK, max_recovery_attempts=_RECOVERIES)
+def _look(repo: str, event: str, source: str) -> str:
+    try:
+        return _look_now(repo, event, source)
+    except Exception as error:  # noqa: BLE001 - the poll comes by again
+        logs.log().warning("look", repo=repo, problem=_told(error))
+        return ""
+
+
 def _told(error: BaseException) -> str:
     if isinstance(error, engine_error.DBOSMaxStepRetriesExceeded):
         errors = getattr(error, "errors", None)
@@ -158,6 +180,18 @@ class Client:
         with suppress(engine_error.DBOSException, SQLAlchemyError):
             self._connected().cancel_workflow(identity)
 
+    def look(self, key: str, repo: str, event: Event, *, source: str = "webhook") -> None:
+        """Have a change looked at; the same key twice is one job.
+
+        Raises:
+            StoreError: the engine's database does not answer; the forge delivers again, or the poll finds it.
+        """
+        options: EnqueueOptions = {"workflow_name": LOOK, "queue_name": LOOKS, "workflow_id": f"look:{key}", "app_version": VERSION}
+        try:
+            self._connected().enqueue(options, repo, msgspec.json.encode(event).decode(), source)
+        except (engine_error.DBOSException, SQLAlchemyError) as error:
+            raise StoreError(f"the job engine does not answer: {type(error).__name__}") from error
+
     def ready(self) -> bool:
         """Whether the engine's database answers."""
         try:
@@ -186,7 +220,7 @@ class Client:
 class Engine:
     """A process that judges: launches DBOS, holds the lock that says that it lives, and looks after what others left."""
 
-    def __init__(self, settings: Settings, steps: Steps, *, name: str) -> None:
+    def __init__(self, settings: Settings, steps: Steps, forging: Forging, *, name: str) -> None:
         self._settings = settings
         self._alive = Alive(steps.store, settings.store.data, name)
         self.client = Client(settings)
@@ -194,7 +228,12 @@ class Engine:
         self._keeper: threading.Thread | None = None
         self._prune_at = steps.clock() + _FIRST_PRUNE_S
         self.name = "local" if steps.store.embedded else name
+        self.jobs: Client = self.client
+        self.store, self.clock = steps.store, steps.clock
+        self._forging = forging
+        self._polled: dict[str, float] = {}
         _steps.append(steps)
+        _looks.append(self._look)
 
     def launch(self) -> None:
         """Begin to take jobs; the engine's tables are made or brought up to date first.
@@ -217,6 +256,7 @@ class Engine:
         try:
             DBOS(config=config)
             DBOS.launch()
+            DBOS.register_queue(LOOKS, worker_concurrency=4, polling_interval_sec=worker.poll_s, on_conflict="always_update")
             DBOS.register_queue(
                 QUEUE,
                 worker_concurrency=worker.slots,
@@ -234,12 +274,42 @@ class Engine:
             try:
                 self._alive.hold()
                 self.sweep()
+                self._poll()
                 if _the().clock() >= self._prune_at:
                     self._prune()
             except Exception as error:  # noqa: BLE001 - the next round tries again
                 logs.log().warning("sweep", problem=_told(error))
             if self._stop.wait(_SWEEP_S):
                 return
+
+    def _look(self, repo_name: str, text: str, source: str) -> str:
+        repo = self._settings.repository(repo_name)
+        if repo is None:
+            return ""
+        event = msgspec.json.decode(text, type=Event)
+        if event.kind in ("closed", "queue-gone"):
+            ref = f"pull/{event.number}" if event.subject is None else ref_of(event.subject)
+            self._forging.close(self, repo, ref)
+            return ""
+        return self._forging.look(self, _the().mirrors, repo, number=event.number, queued=event.subject, source=source)
+
+    def _poll(self) -> None:
+        """Look at what webhooks did not tell: forges do not deliver again by themselves. One worker in each span of time does it."""
+        now = self.clock()
+        for repo in self._settings.repositories:
+            table = {"github": self._settings.forges.github, "gitlab": self._settings.forges.gitlab}.get(repo.forge)
+            if table is None or now - self._polled.get(repo.name, 0.0) < table.reconcile_s:
+                continue
+            self._polled[repo.name] = now
+            try:
+                subjects = self._forging.unsettled(repo)
+            except TrivetError as error:
+                logs.log().warning("poll", repo=repo.name, problem=_told(error))
+                continue
+            for subject in subjects:
+                event = Event(kind="change", delivery="", repository=repo.forge_name, number=subject.number)
+                span = int(now // table.reconcile_s)
+                self.client.look(f"poll:{repo.name}:{subject.number}:{subject.head}:{span}", repo.name, event, source="reconcile")
 
     def _prune(self) -> None:
         steps = _the()

@@ -23,8 +23,10 @@ from trivet.service.access import Access
 from trivet.service.app import create_app
 from trivet.service.auditing import Audit
 from trivet.service.desk import Desk
+from trivet.service.forging import Forging, maker
 from trivet.service.jobs import Client, Engine
 from trivet.service.mirrors import Mirrors
+from trivet.service.oidc import CiTokens
 from trivet.service.settings import Settings
 from trivet.service.steps import Steps
 from trivet.service.store import Store, open_store, sync_repositories
@@ -63,20 +65,23 @@ def engine_of(parts: Parts, *, name: str = "") -> Engine:
     """What judges in this process."""
     settings, store = parts.settings, parts.store
     folder = settings.store.data
+    forging = Forging(settings=settings, store=store, make=maker(settings))
     steps = Steps(
         settings=settings,
         store=store,
         clock=clock,
         mirrors=Mirrors(folder=folder / "mirrors", limits=settings.fetch, memory_b=settings.worker.memory_b),
         worker=Worker(settings=settings.worker, data=folder),
+        publisher=forging,
     )
     chosen = name or settings.worker.name or f"{socket.gethostname()}-{os.getpid()}-{secrets.token_hex(3)}"
-    return Engine(settings, steps, name=chosen)
+    return Engine(settings, steps, forging, name=chosen)
 
 
 def application(parts: Parts, client: Client, draining: Callable[[], bool]) -> tuple[Litestar, Desk]:
     """The application and its desk."""
-    access = Access(store=parts.store, settings=parts.settings, clock=clock)
+    ci = CiTokens(settings=parts.settings, clock=clock)
+    access = Access(store=parts.store, settings=parts.settings, clock=clock, ci_token=ci.read)
     desk = Desk(
         settings=parts.settings,
         store=parts.store,

@@ -137,12 +137,15 @@ class Sign(Table, frozen=True):
 
 
 class ForgeTable(Table, frozen=True):
-    """``[forges.github]`` or ``[forges.gitlab]``: how verdicts are published."""
+    """``[forges.github]`` or ``[forges.gitlab]``: how verdicts are published, and how deliveries are told from forgeries."""
 
     url: str = ""
     app_id: str = ""
+    installation: int = 0
     key_file: Path | None = None
     token_file: Path | None = None
+    webhook_secret_file: Path | None = None
+    login: str = ""
     comment: bool = True
     reconcile_s: Seconds = 300
 
@@ -273,8 +276,8 @@ def _coherent(settings: Settings, where: str) -> None:
         if re.search(r"://[^/]*@", repo.url) and not repo.url.startswith("ssh://"):
             raise ServiceError(f"the URL of repository {repo.name!r} holds a name or password", where=where, hint="use token_file")
     for issuer in settings.oidc:
-        if not issuer.keys_url and issuer.keys_file is None:
-            raise ServiceError(f"the issuer {issuer.issuer!r} has neither keys_url nor keys_file", where=where)
+        if not issuer.keys_url.startswith("https://") and issuer.keys_file is None:
+            raise ServiceError(f"the issuer {issuer.issuer!r} has neither a keys_url over https nor a keys_file", where=where)
 
 
 def read_secret(path: Path) -> str:
