@@ -16,6 +16,7 @@ COMMANDS: dict[str, str] = {
     "try": "say what the gate would have said of the last commits",
     "policy": "show the policy that counts, or the schema of trivet.toml",
     "flake": "run test files under perturbed settings and say which tests do not always end the same way",
+    "record": "keep the HTTP exchanges of tests under the sealed fixtures, for replay in scored runs",
     "replay": "judge again what a decision was about, and say whether the outcome is equal",
     "env": "print the environment part of the replay key, and its digest",
     "github": "review evidence, comment and checks on GitHub",

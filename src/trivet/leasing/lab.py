@@ -12,7 +12,7 @@ from pathlib import Path
 from trivet.leasing.desk import Desk
 from trivet.model import RunRecord, TestResult, text_of
 from trivet.room import Room
-from trivet.scoring.scene import below, top_level
+from trivet.scoring.scene import below, recordings_of, top_level
 from trivet.stage.calibrate import check_startable
 from trivet.stage.runner import RUNNER_NEEDS, Runner, Stand
 from trivet.stage.wall import choose
@@ -109,4 +109,5 @@ def _stand(desk: Desk, root: Path) -> Stand:
         source_names=tuple(sorted(names)),
         own_runner=tuple(sorted(names & set(RUNNER_NEEDS))),
         sealed=tuple(path for path, zone in zoned if zone == "oracle" and (roots == ("",) or below(path, roots))),
+        recordings=recordings_of(desk.policy, root),
     )

@@ -62,6 +62,9 @@ def main():
     plugin = watch.Watch(job, emit)
     launch.open_paths(job)
     further = [split.install(job, job.subject_fd)] if job.isolation == "split" else []
+    part("no_recording").force_none()
+    if job.extra.get("recorded"):
+        further.append(part("recorded").install(job))
     before = None
     if job.mode == "control":
         further.append(mutate.install(job, emit))

@@ -64,7 +64,7 @@ def calibrated(runner: Runner, calibration: Calibration, policy: ScorePolicy, fi
     wanted = tuple(
         file
         for file in candidates(policy, calibration, files)
-        if file not in unsure and not any(file.startswith(root + "/") for root in inner)
+        if file not in unsure and not _has_recordings(runner, file) and not any(file.startswith(root + "/") for root in inner)
     )
     if not wanted:
         return calibration
@@ -72,6 +72,12 @@ def calibrated(runner: Runner, calibration: Calibration, policy: ScorePolicy, fi
     longest = min(policy.test_timeout_s, max(_PATIENCE_S, *trial["seconds"].values()))
     record = runner.run(runner.job(wanted, isolation="split", trial=trial, test_timeout_s=longest))
     return judged(calibration, record, policy.split_budget, wanted)
+
+
+def _has_recordings(runner: Runner, file: str) -> bool:
+    """Recorded HTTP exchanges are replayed in the judge's process: what asks for them has to be there."""
+    folder = runner.stand.recordings
+    return bool(folder) and (runner.stand.root / folder / file.removesuffix(".py")).is_dir()
 
 
 def compares_identity(root: Path, calibration: Calibration) -> frozenset[str]:

@@ -98,6 +98,7 @@ class Scene:
                 if entry.mode != _GITLINK and is_visible(text_of(entry.path), self._zone(entry.path, entry.mode))
             ),
             sealed=tuple(path for path, zone in code if zone == "oracle" and (roots == ("",) or below(path, roots))),
+            recordings=recordings_of(self.policy, root),
         )
 
     def _names_on_base(self) -> set[str]:
@@ -106,6 +107,12 @@ class Scene:
         entries = self._repository.tree(self.base_tree)
         source = (text_of(e.path) for e in entries if e.path.endswith(_CODE_BYTES) and self._zone(e.path, e.mode) == "source")
         return top_level(source, self.policy.score.paths)
+
+
+def recordings_of(policy: Policy, root: Path) -> str:
+    """The folder of recorded HTTP exchanges of a laid tree, relative to it; "" where it has none."""
+    folders = (os.path.join(os.path.dirname(path), "http") for path in policy.oracle.digests)  # noqa: PTH118, PTH120 - text in, text out
+    return next((folder for folder in folders if (root / folder).is_dir()), "")
 
 
 _LINK = 0o120000

@@ -74,6 +74,8 @@ class Stand:
     own_runner: tuple[str, ...] = ()
     sealed: tuple[str, ...] = ()
     visible: tuple[str, ...] = ()
+    recordings: str = ""
+    """Where recorded HTTP exchanges lie, relative to ``root``; "" where there are none."""
     writable: bool = False
     """Each shared run gets a copy that it may write to (see ``stage.copies``)."""
 
@@ -128,6 +130,8 @@ class Runner:
         job = wire.Job(root=root, files=list(files), paths=paths, nonce=secrets.token_hex(16))
         for name, value in values.items():
             setattr(job, name, value)
+        if self.stand.recordings:
+            job.extra = {**job.extra, "recorded": self.stand.recordings}
         return job
 
     def run(self, job: wire.Job, *, variation: Variation = PINNED, pass_fds: tuple[int, ...] = ()) -> RunRecord:
