@@ -185,6 +185,7 @@ def _judge_patch(repository: Repository, request: GateRequest, situation: Situat
             lease = lease_leg.judge(situation.ledger, situation.sites, situation.matches, evidence, request.now)
             _tell(request, score, lease)
             facts |= run_facts_of(situation, evidence, request)
+            facts["recall"] = _recall_facts(request, situation, run)
             facts["advisory"] = _advisory(repository, request, situation, run)
     except TrivetError as error:
         refused = ScoreEvidence(refused=error.message + (f" ({error.where})" if error.where else ""))
@@ -193,6 +194,13 @@ def _judge_patch(repository: Repository, request: GateRequest, situation: Situat
         lease = lease_leg.judge_static(situation.ledger, situation.sites, situation.matches, now=request.now)
         _tell(request, score, lease)
     return _only(request.legs, src_score=score, oracle_integrity=integrity, flake_lease=lease, facts=facts)
+
+
+def _recall_facts(request: GateRequest, situation: Situation, run: Request) -> dict[str, object]:
+    """What a cache of whole verdicts has to know; no file tells it. ``lasting``: no clock, no review and no lease had a say."""
+    timeless = not situation.ledger.leases and not situation.ledger.drifts and situation.policy.score.clock != "real"
+    lasting = timeless and request.review is None and run.cache.store is not None
+    return {"family": run.cache.family, "python": str(run.python), "lasting": lasting}
 
 
 def _tell(request: GateRequest, *verdicts: Verdict) -> None:

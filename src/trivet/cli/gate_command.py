@@ -79,27 +79,42 @@ def judge_and_tell(args: argparse.Namespace, door: Door, legs: tuple[LegName, ..
     signal.signal(signal.SIGTERM, _terminated)
     output.reports(args)
     signer = trusting.signer_of(args, door)
-    from trivet.gate import judge  # noqa: PLC0415
-    from trivet.replaying import keep  # noqa: PLC0415
+    from trivet.cli.recalled import Memory  # noqa: PLC0415
 
-    try:
-        with progress.shown(args, door) as show:
-            decision = judge(replace(request_of(args, door, legs), show=show))
-    except TrivetError as error:
-        files.write(undecided(error), out, legs=legs)
-        raise
+    memory = Memory.of(args, door, legs)
+    known = memory.decision()
+    decision = _judged(args, door, legs, audit=memory.audit) if known is None else known
     envelopes = None
     if signer is not None:
         from trivet.signing import envelopes as signed  # noqa: PLC0415
 
         envelopes = signed(decision, legs, signer, now=door.now, session=args.session, vsa=args.vsa)
     files.write(decision, out, legs=legs, envelopes=envelopes)
-    keep(decision, None if args.no_cache else output.cache_of(door))
+    if known is None:
+        from trivet.replaying import keep  # noqa: PLC0415
+
+        keep(decision, None if args.no_cache else output.cache_of(door))
+        memory.settle(decision, out, door)
+    elif not args.quiet:
+        output.warn("from the cache: this change was judged here before (--no-cache judges it again)")
     status = output.show(decision, args, door)
     if legs == LEGS:
         return status
     words = {verdict.leg: verdict.status for verdict in decision.verdicts}
     return {"PASS": 0, "FAIL": 1, "NOT_RUN": 3}[words[legs[0]]]
+
+
+def _judged(args: argparse.Namespace, door: Door, legs: tuple[LegName, ...], *, audit: bool) -> Decision:
+    """Judge; where that cannot be done, the files say so."""
+    from trivet.gate import judge  # noqa: PLC0415
+    from trivet.report import files  # noqa: PLC0415
+
+    try:
+        with progress.shown(args, door) as show:
+            return judge(replace(request_of(args, door, legs), show=show, audit=audit))
+    except TrivetError as error:
+        files.write(undecided(error), door.cwd / args.out, legs=legs)
+        raise
 
 
 def request_of(args: argparse.Namespace, door: Door, legs: tuple[LegName, ...]) -> GateRequest:

@@ -9,7 +9,10 @@ from pathlib import Path
 from trivet.cli import Door
 from trivet.errors import OutputError, UsageError
 from trivet.model import Decision
+from trivet.quick import warn
 from trivet.report import FORMATS, files, render
+
+__all__ = ["SHOWN", "arguments", "cache_of", "exit_status", "reports", "say", "show", "warn"]
 
 SHOWN = ("text", "json", "markdown", "github")
 
@@ -74,15 +77,9 @@ def say(text: str) -> None:
     sys.stdout.flush()
 
 
-def warn(line: str) -> None:
-    """Say one line on standard error: something the user has to know that changes no verdict."""
-    sys.stderr.write(f"note: {line}\n".encode("utf-8", "backslashreplace").decode())
-
-
 def cache_of(door: Door) -> Path:
     """The folder in which this user keeps records of runs."""
     return Path(door.environ.get("XDG_CACHE_HOME") or str(Path(door.environ.get("HOME") or "/nonexistent") / ".cache")) / "trivet"
-
 
 def exit_status(decision: Decision) -> int:
     """0 may merge, 1 blocked, 3 could not judge: no leg objects, and one could not be run for reasons outside the change."""

@@ -21,6 +21,7 @@ COMMANDS: dict[str, str] = {
     "env": "print the environment part of the replay key, and its digest",
     "github": "review evidence, comment and checks on GitHub",
     "gitlab": "review evidence, comment and statuses on GitLab",
+    "cache": "show, check and clear what is kept of earlier judgements",
     "doctor": "say what this host and this repository can and cannot hold",
     "key": "make, show, trust, rotate and revoke signing keys",
     "verify": "check a signed decision, and answer it",

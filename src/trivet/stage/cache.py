@@ -16,7 +16,7 @@ from typing import TypeVar
 import msgspec
 
 from trivet import __version__
-from trivet.stage.store import Store, trusted
+from trivet.store import Store, trusted
 
 _T = TypeVar("_T")
 

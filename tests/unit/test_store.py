@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from trivet.stage.store import FILE, Store, trusted
+from trivet.store import FILE, Store, trusted
 
 
 def put(folder: Path, key: str = "k", value: bytes = b"value", family: str = "f") -> Store:

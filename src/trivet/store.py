@@ -8,17 +8,18 @@ Nothing is synced to disk: a kill loses nothing, and what a power cut tears is f
 
 from __future__ import annotations
 
-import hashlib
 import os
 import stat
 import zlib
-from contextlib import closing, suppress
+
+from trivet.stamps import blake2b
 
 TYPE_CHECKING = False  # this module is on the way of every cache hit: typing, pathlib and dataclasses cost more than the look-up
 if TYPE_CHECKING:
     import sqlite3
     from collections.abc import Callable, Iterator
     from pathlib import Path
+    from types import ModuleType
 
 FILE = "trivet.db"
 VERSION = 1
@@ -52,8 +53,8 @@ def trusted(folder: str | Path, say: Callable[[str], object] = _silent, *, make:
     """Whether a folder exists (or, with ``make``, can be made), belongs to this user, and is closed to all others (mode 0700)."""
     try:
         if make:
-            os.makedirs(folder, mode=0o700, exist_ok=True)  # noqa: PTH103 - no pathlib on this way
-        found = os.stat(folder)  # noqa: PTH116
+            os.makedirs(folder, mode=0o700, exist_ok=True)
+        found = os.stat(folder)
         if not stat.S_ISDIR(found.st_mode) or found.st_uid != os.getuid():
             say(f"the cache folder {folder} belongs to another user: nothing is kept; name another with XDG_CACHE_HOME")
             return False
@@ -61,7 +62,7 @@ def trusted(folder: str | Path, say: Callable[[str], object] = _silent, *, make:
             say(f"the cache folder {folder} can be written by others: nothing is kept; remove it, or `chmod 700` it if you trust it")
             return False
         if found.st_mode & 0o077:
-            os.chmod(folder, 0o700)  # noqa: PTH101
+            os.chmod(folder, 0o700)
     except OSError as error:
         if make:
             say(f"the cache folder {folder} cannot be used: {error.strerror}; nothing is kept")
@@ -80,7 +81,7 @@ class Store:
 
     def __init__(self, folder: str | Path, say: Callable[[str], object] = _silent, *, bound_b: int = BOUND_B) -> None:
         self.folder = os.fspath(folder)
-        self.path = os.path.join(self.folder, FILE)  # noqa: PTH118
+        self.path = os.path.join(self.folder, FILE)
         self.bound_b = bound_b
         self._say = say
 
@@ -120,21 +121,21 @@ class Store:
                 "rows": kinds,
                 "bytes": sum(size for _, size in kinds.values()),
                 "bound": self.bound_b,
-                "file_bytes": os.stat(self.path).st_size,  # noqa: PTH116
+                "file_bytes": os.stat(self.path).st_size,
                 "families": link.execute("SELECT count(DISTINCT family) FROM rows").fetchone()[0],
                 "quarantine": link.execute("SELECT family, why FROM quarantine ORDER BY family").fetchall(),
             }
 
-        found = self._tried(read) if os.path.exists(self.path) else None  # noqa: PTH110
+        found = self._tried(read) if os.path.exists(self.path) else None
         empty: dict[str, object] = {"rows": {}, "bytes": 0, "bound": self.bound_b, "file_bytes": 0, "families": 0, "quarantine": []}
         return found if isinstance(found, dict) else empty
 
     def clear(self) -> None:
         """Remove everything, what was set aside included."""
-        with suppress(OSError), _Lock(self.folder):
-            for name in os.listdir(self.folder):  # noqa: PTH208
+        with _Lock(self.folder):
+            for name in os.listdir(self.folder):
                 if name.startswith(FILE):
-                    os.unlink(os.path.join(self.folder, name))  # noqa: PTH108, PTH118
+                    os.unlink(os.path.join(self.folder, name))
 
     def check(self) -> tuple[int, list[str]]:
         """Read every row: how many are whole, and what is wrong with the others (which are removed)."""
@@ -152,7 +153,7 @@ class Store:
             link.executemany("DELETE FROM rows WHERE id = ?", [(number,) for number in bad])
             return count - len(bad)
 
-        found = self._tried(read) if os.path.exists(self.path) else 0  # noqa: PTH110
+        found = self._tried(read) if os.path.exists(self.path) else 0
         return (found if isinstance(found, int) else 0), problems
 
     def values(self, kind: str) -> Iterator[tuple[str, bytes]]:
@@ -204,29 +205,29 @@ class Store:
 
     def _tried(self, work: Callable[[sqlite3.Connection], object]) -> object:
         """Do one thing with a fresh connection; a file that is damaged or not ours is set aside, and there is nothing then."""
-        import sqlite3  # noqa: PLC0415 - not loaded by who only asks for the folder
-
+        sqlite = _sqlite()
         stamp = self._stamp()
         try:
-            with closing(self._open()) as link:
+            link = self._open()
+            try:
                 return work(link)
+            finally:
+                link.close()
         except _ForeignError as error:
             self._aside(stamp, str(error))
-        except sqlite3.OperationalError as error:
+        except sqlite.OperationalError as error:
             if str(error).startswith("no such"):
                 self._aside(stamp, str(error))
             elif "locked" not in str(error) and "busy" not in str(error):
                 self._say(f"the cache {self.path} cannot be used: {error}")
-        except sqlite3.DatabaseError as error:
+        except sqlite.DatabaseError as error:
             self._aside(stamp, str(error))
         except (zlib.error, OSError) as error:
             self._say(f"the cache {self.path} cannot be used: {error}")
         return None
 
     def _open(self) -> sqlite3.Connection:
-        import sqlite3  # noqa: PLC0415
-
-        link = sqlite3.connect(self.path, timeout=_BUSY_S, isolation_level=None)
+        link: sqlite3.Connection = _sqlite().connect(self.path, timeout=_BUSY_S, isolation_level=None)
         try:
             link.execute("PRAGMA synchronous = OFF")
             link.execute("PRAGMA trusted_schema = OFF")
@@ -255,20 +256,20 @@ class Store:
 
     def _stamp(self) -> tuple[int, int] | None:
         try:
-            found = os.stat(self.path)  # noqa: PTH116
+            found = os.stat(self.path)
         except OSError:
             return None
         return found.st_dev, found.st_ino
 
     def _aside(self, stamp: tuple[int, int] | None, why: str) -> None:
         """Rename the file that could not be used, unless another process has done so already; one that was set aside before goes."""
-        with suppress(OSError), _Lock(self.folder):
+        with _Lock(self.folder):
             if stamp is None or self._stamp() != stamp:
                 return
-            os.replace(self.path, self.path + ".aside")  # noqa: PTH105
+            os.replace(self.path, self.path + ".aside")
             for ending in ("-wal", "-shm"):
-                with suppress(OSError):
-                    os.unlink(self.path + ending)  # noqa: PTH108
+                if os.path.exists(self.path + ending):
+                    os.unlink(self.path + ending)
             self._say(f"the cache {self.path} was set aside as {FILE}.aside: {why}; a new one is begun")
 
 
@@ -277,10 +278,10 @@ class _ForeignError(Exception):
 
 
 class _Lock:
-    """Holds the folder's lock for a block; the system gives it back when the process dies."""
+    """Holds the folder's lock for a block, and lets errors of the system pass: then nothing was done. A dead process holds no lock."""
 
     def __init__(self, folder: str) -> None:
-        self._path = os.path.join(folder, "lock")  # noqa: PTH118
+        self._path = os.path.join(folder, "lock")
         self._handle = -1
 
     def __enter__(self) -> None:
@@ -289,11 +290,20 @@ class _Lock:
         self._handle = os.open(self._path, os.O_RDWR | os.O_CREAT | os.O_NOFOLLOW | os.O_CLOEXEC, 0o600)
         fcntl.flock(self._handle, fcntl.LOCK_EX)
 
-    def __exit__(self, *_: object) -> None:
+    def __exit__(self, kind: type[BaseException] | None, *_: object) -> bool:
         os.close(self._handle)
+        return kind is not None and issubclass(kind, OSError)
+
+
+def _sqlite() -> ModuleType:
+    """The part of sqlite3 that is written in C: its other half imports datetime, which takes longer than a look-up."""
+    try:
+        return __import__("_sqlite3")
+    except ImportError:
+        return __import__("sqlite3")
 
 
 def _digest(kind: str, key: str, family: str, packed: bytes) -> bytes:
-    digest = hashlib.sha256(f"{kind}\0{key}\0{family}\0".encode())
+    digest = blake2b(f"{kind}\0{key}\0{family}\0".encode(), digest_size=32)
     digest.update(packed)
     return digest.digest()
