@@ -291,10 +291,15 @@ def _candidates(base_tree: CommitTree, situation: _Situation, head: _Head) -> tu
 def _candidate(row: Property, old: Property | None) -> leg.Candidate:
     known = frozenset(fault.rule for fault in old.faults) if old else frozenset()
     if old is None:
-        return leg.Candidate(file=row.file, function=row.function, line=row.line, state="new", faults=row.faults)
-    state = "same" if old.digest == row.digest else "changed"
+        return leg.Candidate(file=row.file, function=row.function, line=row.line, state="new", faults=row.faults, reads=row.reads)
     return leg.Candidate(
-        file=row.file, function=row.function, line=row.line, state="same" if state == "same" else "changed", faults=row.faults, known=known
+        file=row.file,
+        function=row.function,
+        line=row.line,
+        state="same" if old.digest == row.digest else "changed",
+        faults=row.faults,
+        reads=row.reads,
+        known=known,
     )
 
 
@@ -309,6 +314,14 @@ def _ends_moved(base_tree: CommitTree, situation: _Situation, head: _Head, now: 
     policy = situation.policy
     before = match_leases(read_ledger(base_tree, policy, now=now), base_tree, situation.seal.tests, policy=policy, now=now)
     return tuple(moved_ends(base_tree, head.tree, before, head.matches, policies=(policy, head.policy), path=head.ledger.path))
+
+
+def _is_opaque(head: _Head) -> bool:
+    """Whether production code is compiled, or may be: a trace does not see every function of it."""
+    compiled = (b".so", b".pyd", b".pyx", b".c", b".cpp", b".rs")
+    if head.policy.score.prepare:
+        return True
+    return any(entry.path.endswith(compiled) and head.zones.place(entry.path).zone == "source" for entry in head.tree.entries())
 
 
 def _fixtures_moved(situation: _Situation, head: _Head) -> bool:
@@ -331,6 +344,7 @@ def _tried(
         head_tests=head.seal.tests,
         candidates=evidence.candidates,
         leases=head.matches,
+        opaque=_is_opaque(head),
         quiet=all(match(_QUIET, change.path) for change in situation.change.changes),
     )
     means = Means(repo=request.repo, python=request.python, cache=request.cache, progress=request.show.step, tick=request.show.tick)

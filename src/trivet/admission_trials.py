@@ -3,14 +3,17 @@
 from __future__ import annotations
 
 import signal
-from collections.abc import Callable, Iterator, Sequence
+from collections import Counter
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from pathlib import Path
+from typing import Any
 
+from trivet.admission_traces import idle_on_base, traced
 from trivet.git import Repository
-from trivet.legs.admission import Candidate, Trials, Varied
+from trivet.legs.admission import Candidate, Traced, Trials, Varied
 from trivet.model import Calibrated, Calibration, Commit, LeaseMatch, Policy, RunRecord, ScoreEvidence
 from trivet.pace import Ticker, still
 from trivet.room import Room
@@ -29,8 +32,8 @@ from trivet.zones import Zones
 VARIATIONS: tuple[tuple[str, Variation, int, str], ...] = (
     ("another hash seed, seed and order", Variation(hash_seed=4021, order_seed=7, fold="-seed"), 97, "UTC"),
     (
-        "a clock 200 days later and another time zone",
-        Variation(clock_shift_s=200 * 86_400.0 + 12_345.0, hash_seed=11, fold="-clock"),
+        "a clock 200 days later, another time zone and the reverse order",
+        Variation(clock_shift_s=200 * 86_400.0 + 12_345.0, hash_seed=11, order_seed=-7, fold="-clock"),
         0,
         "XXX+11",
     ),
@@ -52,6 +55,8 @@ class Trial:
     candidates: tuple[Candidate, ...]
     leases: tuple[LeaseMatch, ...]
     quiet: bool
+    opaque: bool = False
+    """Production code is compiled, so that a trace does not see all of it."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -93,19 +98,32 @@ def run_trials(repository: Repository, trial: Trial, policy: Policy, zones: Zone
         controlled = bool(moved) and policy.score.controls != "off"
         book = Book(_texts(stand, trial.head_tests) if controlled else {})
         alterable = frozenset(test.id for test in moved if any(one.kind != "canary" for one in book.of(test.id)))
+        tried: tuple[tuple[str, int], ...] = ()
         if moved:
             say("asking the new and changed properties harder")
         with ThreadPoolExecutor(max_workers=workers()) as pool:
-            varying = pool.submit(_varied, head, moved) if moved else None
+            varying = pool.submit(_asked, head, moved) if moved else None
             if controlled:
-                after = _controlled(_runner(scene, request, stand), book, after, moved)
-            varied = varying.result() if varying is not None else ()
+                after, tried = _controlled(_runner(scene, request, stand), book, after, moved)
+            varied, traces = varying.result() if varying is not None else ((), ())
+        idle = idle_on_base(lambda: _runner(scene, request, scene.base()), traces, trial.candidates)
         facts = run_facts(policy.score, request.python, wall=request.wall.facts.name)
         evidence = ScoreEvidence(
             calibration=before, runs=(record,), files=trial.head_tests, wall=request.wall.facts, replay=tuple(sorted(facts.items()))
         )
         evidence = replace(evidence, lifted=harder.lifted(head, evidence, trial.leases))
-        return Trials(base=before, head=after, varied=varied, controlled=controlled, alterable=alterable), evidence
+        trials = Trials(
+            base=before,
+            head=after,
+            varied=varied,
+            controlled=controlled,
+            alterable=alterable,
+            tried=tried,
+            traced=traces,
+            idle_on_base=idle,
+            opaque=trial.opaque,
+        )
+        return trials, evidence
 
 
 @contextmanager
@@ -165,11 +183,24 @@ def _moved(after: Calibration, candidates: Sequence[Candidate]) -> tuple[Calibra
     return tuple(test for test in after.tests if _function_of(test.id) in names)
 
 
-def _controlled(runner: Runner, book: Book, after: Calibration, moved: tuple[Calibrated, ...]) -> Calibration:
-    """Fill in the controls of the moved tests; the other tests are not tried."""
-    part = control_runs.admit(book, replace(after, tests=moved), control_runs.runner_of(runner))
+def _asked(runner: Runner, moved: tuple[Calibrated, ...]) -> tuple[tuple[Varied, ...], tuple[Traced, ...]]:
+    """The moved tests under other environments, and watched."""
+    return _varied(runner, moved), traced(runner, moved)
+
+
+def _controlled(
+    runner: Runner, book: Book, after: Calibration, moved: tuple[Calibrated, ...]
+) -> tuple[Calibration, tuple[tuple[str, int], ...]]:
+    """Fill in the controls of the moved tests, and count how many were tried; the other tests are not tried."""
+    plain, tried = control_runs.runner_of(runner), Counter[str]()
+
+    def run(files: tuple[str, ...], fields: Mapping[str, Any]) -> RunRecord:
+        tried.update(str(row["id"]) for row in fields["controls"] if str(row["kind"]).partition("@")[0] != "canary")
+        return plain(files, fields)
+
+    part = control_runs.admit(book, replace(after, tests=moved), run)
     found = {test.id: test for test in part.tests}
-    return replace(after, tests=tuple(found.get(test.id, test) for test in after.tests))
+    return replace(after, tests=tuple(found.get(test.id, test) for test in after.tests)), tuple(sorted(tried.items()))
 
 
 def _texts(stand: Stand, tests: Sequence[str]) -> dict[str, str]:

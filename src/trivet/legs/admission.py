@@ -7,6 +7,7 @@ judged by its own leg, over head's ledger and head's sealed tests.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import Literal
@@ -30,6 +31,8 @@ class Candidate:
     line: int
     state: Literal["new", "changed", "same"]
     faults: tuple[Drift, ...] = ()
+    reads: bool = False
+    """An assertion reads a value of production code, so that it can hold without a call."""
     known: frozenset[str] = frozenset()
     """Rules that the same test already broke on base: told as warnings."""
 
@@ -48,6 +51,27 @@ class Varied:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class Traced:
+    """What one test was seen to do: production functions it executed (some, and how many), network and clocks it asked itself.
+
+    ``unseen``: it started processes, or ran longer than it was watched, so more may have been executed.
+    """
+
+    id: str
+    outcome: str
+    functions: tuple[str, ...] = ()
+    count: int = 0
+    unseen: bool = False
+    network: tuple[str, ...] = ()
+    times: tuple[str, ...] = ()
+
+    @property
+    def idle(self) -> bool:
+        """Certainly no production code was executed."""
+        return not self.count and not self.unseen
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Trials:
     """What the runs showed. ``base``: base's oracle on base's source; ``head``: head's oracle on base's source. ``refused``: why none."""
 
@@ -59,6 +83,13 @@ class Trials:
     alterable: frozenset[str] = frozenset()
     """Ids of which an altered copy could be made (not only one whose first statement fails)."""
     refused: str = ""
+    tried: tuple[tuple[str, int], ...] = ()
+    """Test id → how many altered copies were run."""
+    traced: tuple[Traced, ...] = ()
+    idle_on_base: frozenset[str] = frozenset()
+    """Ids that executed no production code before the change either."""
+    opaque: bool = False
+    """Production code is compiled, in part or whole, so that not every function of it is seen."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -85,12 +116,19 @@ class AdmissionEvidence:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Certificate:
-    """What is known about one new or changed property. ``controls``: how many altered copies failed as they must."""
+    """What is known about one new or changed property.
+
+    ``controls``: how many of the ``tried`` altered copies failed as they must. ``executes``: production functions it was seen to run.
+    ``steady``: under which other environments its outcome was the same. ``faults``: the rules that speak against it.
+    """
 
     property: str
     state: str
     outcome: Literal["green", "specification", "not run"]
     controls: int
+    tried: int
+    executes: int
+    steady: tuple[str, ...]
     faults: tuple[str, ...]
 
 
@@ -138,10 +176,31 @@ def certificates(evidence: AdmissionEvidence) -> tuple[Certificate, ...]:
         outcome: Literal["green", "specification", "not run"] = "not run"
         if mine:
             outcome = "specification" if any(test.outcome in _RED for test in mine) else "green"
-        faults = tuple(sorted({fault.rule for fault in candidate.faults}))
-        controls = sum(map(_refuting, mine))
-        rows.append(Certificate(property=candidate.name, state=candidate.state, outcome=outcome, controls=controls, faults=faults))
+        told = [finding.rule for finding in _trial_findings(evidence) if finding.level == "error" and _is_about(finding, candidate)]
+        ids = {test.id for test in mine}
+        rows.append(
+            Certificate(
+                property=candidate.name,
+                state=candidate.state,
+                outcome=outcome,
+                controls=sum(map(_refuting, mine)),
+                tried=sum(count for name, count in evidence.trials.tried if name in ids),
+                executes=max((row.count for row in evidence.trials.traced if row.id in ids), default=0),
+                steady=tuple(row.what for row in evidence.trials.varied if _agrees(row, mine)) if mine else (),
+                faults=tuple(sorted({*(fault.rule for fault in candidate.faults), *told})),
+            )
+        )
     return tuple(rows)
+
+
+def _is_about(finding: Finding, candidate: Candidate) -> bool:
+    own = re.escape(candidate.name) + r"(?!\w|::)"
+    return candidate.file == text_of(finding.path or b"") and re.match(own, finding.message) is not None
+
+
+def _agrees(varied: Varied, mine: Sequence[Calibrated]) -> bool:
+    outcomes = dict(varied.outcomes)
+    return all((outcomes.get(test.id, test.outcome) in _GREEN) == (test.outcome in _GREEN) for test in mine)
 
 
 # --- the written half ---------------------------------------------------------------------------
@@ -182,12 +241,41 @@ def _trial_findings(evidence: AdmissionEvidence) -> Iterator[Finding]:
             level: Level = "error" if tried and "TRV120" not in candidate.known else "warning"
             yield _finding("TRV120", f"{candidate.name}: {text}", path=where, line=candidate.line, level=level)
     yield from _changing(evidence)
+    yield from _seen(evidence)
     for drift in evidence.ends_moved:
         yield _finding(drift.rule, drift.message, path=drift.path.encode("utf-8", "surrogateescape"), line=drift.line)
     if evidence.ledger_moved and trials.base is not None:
         red = [test.id for test in trials.base.tests if test.outcome in _RED]
         if red:
             yield _finding("TRV125", f"the ledger moves while src-score is red under the ledger on base: {red[0]} and {len(red) - 1} more")
+
+
+def _seen(evidence: AdmissionEvidence) -> Iterator[Finding]:
+    """What the properties were seen to do, or not to do, while they ran."""
+    trials = evidence.trials
+    traces = {row.id: row for row in trials.traced}
+    tests = _by_function(trials.head)
+    for row in evidence.candidates:
+        mine = tests.get((row.file, row.function), [])
+        seen = [traces[test.id] for test in mine if test.id in traces]
+        if row.state == "same" or not seen:
+            continue
+        where = row.file.encode("utf-8", "surrogateescape")
+        told = {fault.rule for fault in row.faults}
+        if "TRV124" not in told and (asks := [what for trace in seen for what in (*trace.network, *_clocks(trace))]):
+            yield _finding("TRV124", f"{row.name} {asks[0]}", path=where, line=row.line)
+        if trials.opaque or told & {"TRV120", "TRV121", "TRV122"} or len(seen) < len(mine):
+            continue
+        if not all(trace.idle and trace.outcome in _GREEN for trace in seen):
+            continue
+        known = all(trace.id in trials.idle_on_base for trace in seen)
+        text = "reads values of production code and runs none of it" if row.reads else "passes, and no production code runs meanwhile"
+        level: Level = "note" if row.reads else "warning" if known else "error"
+        yield _finding("TRV122", f"{row.name} {text}", path=where, line=row.line, level=level)
+
+
+def _clocks(trace: Traced) -> tuple[str, ...]:
+    return tuple(f"calls {name}, which asks real time" for name in trace.times)
 
 
 def _refuting(test: Calibrated) -> int:

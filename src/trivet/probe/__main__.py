@@ -73,6 +73,8 @@ def main():
     elif tamper:
         before = tamper.before(job, emit)
         further.append(before.guard)
+    if job.extra.get("trace"):
+        further.append(part("traced").Trace(job, emit))
     launch.run_pytest(job, plugin, further)
     if before is not None:
         tamper.after(job, before, emit)

@@ -276,7 +276,12 @@ class Trial:
 
 
 def _shuffled(items, seed):
-    """Another order of files, and of tests inside of each file; classes stay together."""
+    """Another order of files, and of tests inside of each file; classes stay together. A seed below 0 gives the reverse of its opposite.
+
+    Of an order and its reverse, one swaps any two tests of a file against the order in which they are written.
+    """
+    if seed < 0:
+        return _shuffled(items, -seed)[::-1]
     rng = random.Random(seed)
     files = {}
     for item in items:

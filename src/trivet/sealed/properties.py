@@ -13,7 +13,8 @@ from typing import Protocol
 
 from trivet.model import Drift, Entry, Policy, text_of
 from trivet.sealed.property_reach import Function, Module, Modules, Reach, is_fixture, production_names
-from trivet.sealed.property_words import Assertions, assertions_of, is_trivial
+from trivet.sealed.property_trivial import is_trivial
+from trivet.sealed.property_words import Assertions, assertions_of
 from trivet.zones import Zones, match
 
 
@@ -33,6 +34,8 @@ class Property:
     line: int
     digest: str
     faults: tuple[Drift, ...]
+    reads: bool = False
+    """An assertion reads a value of production code itself, rather than what a call gives back."""
 
     @property
     def name(self) -> str:
@@ -100,12 +103,13 @@ def _of_file(modules: Modules, file: str) -> Iterator[Property]:
         reach = modules.reach(file, node, extra)
         name = f"{owner.name}.{node.name}" if owner else node.name
         full = f"{file}::{name.replace('.', '::')}"
-        faults = _faults(modules, module, node, owner, reach)
+        assertions = assertions_of(modules, module, node, owner)
+        faults = _faults(assertions, node, reach)
         drifts = tuple(
             Drift(rule=rule, message=f"{full} {text}", path=file, line=line, level="warning" if rule == "TRV123" else "error")
             for rule, text, line in faults
         )
-        yield Property(file=file, function=name, line=node.lineno, digest=reach.digest, faults=drifts)
+        yield Property(file=file, function=name, line=node.lineno, digest=reach.digest, faults=drifts, reads=assertions.reads)
 
 
 def test_functions(module: Module) -> Iterator[tuple[ast.ClassDef | None, Function]]:
@@ -126,8 +130,7 @@ def _beside(owner: ast.ClassDef | None) -> tuple[ast.AST, ...]:
     return (*owner.bases, *owner.decorator_list, *(part for part in owner.body if not getattr(part, "name", "").startswith("test")))
 
 
-def _faults(modules: Modules, module: Module, node: Function, owner: ast.ClassDef | None, reach: Reach) -> Iterator[tuple[str, str, int]]:
-    assertions = assertions_of(modules, module, node, owner)
+def _faults(assertions: Assertions, node: Function, reach: Reach) -> Iterator[tuple[str, str, int]]:
     yield from _worth(assertions, node, reach)
     for dotted, (_, line) in sorted(reach.calls.items()):
         if _named(dotted, _NETWORK):

@@ -22,6 +22,8 @@ class Assertions:
 
     all: tuple[ast.stmt, ...]
     telling: tuple[ast.stmt, ...]
+    reads: bool = False
+    """One of them reads a value of production code by name: a constant, or what a module computed when it was imported."""
 
 
 def assertions_of(modules: Modules, module: Module, node: Function, owner: ast.ClassDef | None) -> Assertions:
@@ -31,7 +33,8 @@ def assertions_of(modules: Modules, module: Module, node: Function, owner: ast.C
     # A bare `raise` stands under a condition, and the condition may be about anything that the test computed.
     about_all = tainted.touches(node)
     telling = tuple(part for part in found if tainted.touches(part) or (isinstance(part, ast.Raise) and about_all))
-    return Assertions(all=found, telling=telling)
+    reads = any(tainted.reads(part.test) for part in telling if isinstance(part, ast.Assert))
+    return Assertions(all=found, telling=telling, reads=reads)
 
 
 def _inherited(module: Module, owner: ast.ClassDef | None, part: ast.stmt) -> bool:
@@ -55,73 +58,6 @@ def _inherited(module: Module, owner: ast.ClassDef | None, part: ast.stmt) -> bo
 def dotted_or_name(module: Module, node: ast.expr) -> str:
     """The dotted name of an imported expression, else the plain name."""
     return dotted_name(module, node) or (node.id if isinstance(node, ast.Name) else "")
-
-
-def is_trivial(statement: ast.stmt) -> bool:
-    """Whether an ``assert`` holds for every value: a true constant, a value compared with itself, ``... or True``."""
-    return isinstance(statement, ast.Assert) and _always(statement.test)
-
-
-def _always(test: ast.expr) -> bool:  # noqa: C901, PLR0911 - one row for each form of expression
-    match test:
-        case ast.Constant(value=value):
-            return bool(value)
-        case ast.Tuple(elts=parts) | ast.List(elts=parts) | ast.Set(elts=parts):
-            return bool(parts)
-        case ast.Dict(keys=keys):
-            return bool(keys)
-        case ast.JoinedStr() | ast.Lambda():
-            return True
-        case ast.UnaryOp(op=ast.Not(), operand=inner):
-            return _never(inner)
-        case ast.BoolOp(op=ast.Or(), values=values):
-            return any(_always(value) for value in values)
-        case ast.BoolOp(op=ast.And(), values=values):
-            return all(_always(value) for value in values)
-        case ast.NamedExpr(value=value):
-            return _always(value)
-        case ast.Compare(left=left, ops=[op], comparators=[right]):
-            return _always_compares(left, op, right)
-        case ast.Call(func=ast.Name(id="isinstance"), args=[_, ast.Name(id="object")]):
-            return True
-        case ast.Call(func=ast.Name(id="bool"), args=[inner]):
-            return _always(inner)
-        case _:
-            return False
-
-
-def _never(test: ast.expr) -> bool:
-    match test:
-        case ast.Constant(value=value):
-            return not value
-        case ast.Tuple(elts=[]) | ast.List(elts=[]) | ast.Dict(keys=[]):
-            return True
-        case ast.UnaryOp(op=ast.Not(), operand=inner):
-            return _always(inner)
-        case _:
-            return False
-
-
-def _always_compares(left: ast.expr, op: ast.cmpop, right: ast.expr) -> bool:
-    # Two calls are two values: comparing them says that the answer repeats.
-    if ast.dump(left) == ast.dump(right) and not any(isinstance(part, ast.Call) for part in ast.walk(left)):
-        return isinstance(op, (ast.Eq, ast.Is, ast.LtE, ast.GtE))
-    constant = _constant(left) and _constant(right)
-    if constant:
-        try:
-            # Constants only: nothing of the file is executed.
-            return bool(eval(compile(ast.Expression(ast.Compare(left, [op], [right])), "constant", "eval"), {"__builtins__": {}}))  # noqa: S307
-        except Exception:  # noqa: BLE001 - a comparison that fails is not always true
-            return False
-    size = isinstance(left, ast.Call) and isinstance(left.func, ast.Name) and left.func.id in ("len", "abs")
-    return size and isinstance(op, ast.GtE) and isinstance(right, ast.Constant) and right.value == 0
-
-
-def _constant(node: ast.expr) -> bool:
-    """A literal of constants, without names or calls, small enough to look at."""
-    allowed = (ast.Constant, ast.Tuple, ast.List, ast.Dict, ast.Set, ast.UnaryOp, ast.unaryop, ast.expr_context)
-    parts = list(ast.walk(node))
-    return len(parts) < 200 and all(isinstance(part, allowed) for part in parts)  # noqa: PLR2004
 
 
 def _statements(body: list[ast.stmt]) -> Iterator[ast.stmt]:
@@ -192,10 +128,14 @@ class _Taint:
         self._module = module
         self._known: dict[str, bool] = {}
         given = _parametrized(node, owner)
+        self._fixed = _fixed(node, owner)
         self._names = {arg.arg for arg in _arguments(node) if arg.arg not in given and self._argument(arg.arg)}
         marks = [*node.decorator_list, *(owner.decorator_list if owner else [])]
+        self._given: frozenset[str] = frozenset()
         if any(isinstance(part, ast.Name) and self._reaches(part.id) for mark in marks for part in ast.walk(mark)):
             self._names |= given
+            self._given = given
+        self._stored = {part.id for part in ast.walk(node) if isinstance(part, ast.Name) and isinstance(part.ctx, ast.Store)}
         for inner in ast.walk(node):
             if isinstance(inner, (ast.Import, ast.ImportFrom)) and _loads_production(modules, inner):
                 self._names |= {alias.asname or alias.name.partition(".")[0] for alias in inner.names}
@@ -216,6 +156,16 @@ class _Taint:
         """Whether anything in a statement depends on production code."""
         names = (node.id for node in ast.walk(part) if isinstance(node, ast.Name))
         return any(self._tells(name) for name in names) or _loads_production(self._modules, part)
+
+    def reads(self, test: ast.expr) -> bool:
+        """Whether a condition names a value of production code without calling it, or a parameter that comes from there."""
+        called = {id(_root(part.func)) for part in ast.walk(test) if isinstance(part, ast.Call)}
+        names = [part for part in ast.walk(test) if isinstance(part, ast.Name) and id(part) not in called]
+        return any(part.id in self._given or (part.id not in self._stored and self._is_value(part.id)) for part in names)
+
+    def _is_value(self, name: str) -> bool:
+        kinds = (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef)
+        return self._reaches(name) and not any(isinstance(node, kinds) for node in self._module.defined.get(name, []))
 
     def _argument(self, name: str) -> bool:
         """A fixture of pytest or of a plugin may hold what production code left there; a sealed one only if it reaches production code."""
@@ -244,8 +194,17 @@ class _Taint:
         calls = any(isinstance(node, ast.Call) for part in parts for node in ast.walk(part))
         for node in names:
             # What a call was handed may have been changed by it.
-            if isinstance(node.ctx, ast.Store) or (calls and not hasattr(builtins, node.id) and node.id not in self._module.imported):
+            if isinstance(node.ctx, ast.Store) or (calls and self._can_change(node.id)):
                 self._names.add(node.id)
+
+    def _can_change(self, name: str) -> bool:
+        return not hasattr(builtins, name) and name not in self._module.imported and name not in self._fixed
+
+
+def _root(node: ast.expr) -> ast.expr:
+    while isinstance(node, ast.Attribute):
+        node = node.value
+    return node
 
 
 def _loads_production(modules: Modules, part: ast.AST) -> bool:
@@ -263,6 +222,20 @@ def _loads_production(modules: Modules, part: ast.AST) -> bool:
 
 def _arguments(node: Function) -> list[ast.arg]:
     return [*node.args.posonlyargs, *node.args.args, *node.args.kwonlyargs]
+
+
+def _fixed(node: Function, owner: ast.ClassDef | None) -> frozenset[str]:
+    """Arguments that ``parametrize`` fills with numbers and texts alone: no call can change them."""
+    names: set[str] = set()
+    for mark in [*node.decorator_list, *(owner.decorator_list if owner else [])]:
+        match mark:
+            case ast.Call(args=[ast.Constant(value=str(words)), ast.List(elts=rows) | ast.Tuple(elts=rows), *_]):
+                parts = [part for row in rows for part in ast.walk(row)]
+                if all(isinstance(part, (ast.Constant, ast.Tuple, ast.UnaryOp, ast.unaryop, ast.expr_context)) for part in parts):
+                    names |= {word.strip() for word in words.split(",")}
+            case _:
+                continue
+    return frozenset(names)
 
 
 def _parametrized(node: Function, owner: ast.ClassDef | None) -> frozenset[str]:

@@ -1,0 +1,5 @@
+import sys
+
+from shop import show
+
+show(int(sys.argv[1]))
