@@ -36,6 +36,9 @@ BUSY["secondary"] = (403, {"retry-after": "5"})
 
 
 def oid(text: str) -> str:
+    """The commit id of a name; a commit id is its own name."""
+    if re.fullmatch(r"[0-9a-f]{40}", text):
+        return text
     return hashlib.sha1(text.encode()).hexdigest()
 
 
@@ -48,6 +51,7 @@ class FakeGitHub:
         self.comments: list[dict] = []
         self.runs: list[dict] = []
         self.refs: dict[str, str] = {}
+        self.tips: dict[str, str] = {}
         self.teams: dict[str, list[str]] = {}
         self.rulesets: list[dict] = []
         self.rules: list[dict] = []
@@ -64,7 +68,7 @@ class FakeGitHub:
         head_ref = f"change-{number}"
         self.pulls[number] = {
             "id": self._next(), "number": number, "state": "open", "draft": False, "title": "a change", "body": None, "labels": [],
-            "user": self._user(author), "head": {"sha": oid(head), "ref": head_ref}, "base": {"sha": oid(base_ref), "ref": base_ref},
+            "user": self._user(author), "head": {"sha": oid(head), "ref": head_ref}, "base": {"sha": oid(self.tips.get(base_ref, base_ref)), "ref": base_ref},
         }  # fmt: skip
         self.reviews.setdefault(number, [])
         self._deliver("pull_request", "opened", number)
@@ -87,9 +91,10 @@ class FakeGitHub:
         self._deliver("pull_request", "closed", number)
 
     def queue(self, number: int, head: str) -> None:
-        ref = f"gh-readonly-queue/main/pr-{number}-{oid('main')}"
+        base = oid(self.tips.get("main", "main"))
+        ref = f"gh-readonly-queue/main/pr-{number}-{base}"
         self.refs[ref] = oid(head)
-        group = {"head_sha": oid(head), "head_ref": f"refs/heads/{ref}", "base_sha": oid("main"), "base_ref": "refs/heads/main"}
+        group = {"head_sha": oid(head), "head_ref": f"refs/heads/{ref}", "base_sha": base, "base_ref": "refs/heads/main"}
         self._deliver("merge_group", "checks_requested", None, {"merge_group": group})
 
     def say(self, number: int, login: str, body: str) -> None:

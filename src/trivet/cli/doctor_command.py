@@ -18,7 +18,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from trivet.cli import Door, doctor_evidence
-from trivet.errors import UsageError
+from trivet.errors import GitError, UsageError
 
 if TYPE_CHECKING:
     from trivet.doctor.words import Check, Diagnosis
@@ -65,6 +65,7 @@ def run(args: argparse.Namespace, door: Door) -> int:
 
 def _repository(args: argparse.Namespace, door: Door, rules: tuple[object, ...] | None) -> tuple[Check, ...]:
     from trivet.doctor.repository import Question, examine  # noqa: PLC0415 - after the arguments are known to be good
+    from trivet.doctor.words import unseen  # noqa: PLC0415
     from trivet.git import CommitTree, WorkTree, open_repository  # noqa: PLC0415
 
     question = Question(
@@ -74,7 +75,12 @@ def _repository(args: argparse.Namespace, door: Door, rules: tuple[object, ...] 
     if not root.is_dir():
         raise UsageError("no such folder", where=str(root))
     if args.rev is None:
-        return examine(WorkTree(root), question)
+        try:
+            return examine(WorkTree(root), question)
+        except GitError as error:
+            if args.only == "repository":
+                raise
+            return (unseen("policy", f"the repository cannot be read: {error.message}", error.hint or "mend it"),)
     with open_repository(root) as repository:
         return examine(CommitTree(repository, repository.commit(args.rev), args.rev), question)
 

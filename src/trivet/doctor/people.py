@@ -14,7 +14,8 @@ from trivet.sealed.owners import PLACES, Owners, read_owners
 from trivet.sealed.signers import read_signers
 from trivet.zones import Zones
 
-_SETTINGS = (b"trivet.toml", b".pyrefix-lanes.toml", b"pyproject.toml")
+_BUILD = b"pyproject.toml"
+_SETTINGS = (b"trivet.toml", b".pyrefix-lanes.toml", _BUILD)
 _CI = (".github/workflows/", ".github/actions/", ".gitlab-ci.yml", ".gitlab/", ".gitea/workflows/", ".forgejo/workflows/", "ci/", ".ci/")
 _DANGEROUS = re.compile(
     r"^(tool\.(pytest|coverage|tox|hatch|setuptools|pdm|poetry)|build-system|project\.(dependencies|optional|scripts|entry)|project$|tool$)"
@@ -97,7 +98,10 @@ def unowned(seen: Seen, agents: tuple[str, ...]) -> Iterator[Problem]:
     wild = {agent.casefold().removeprefix("@") for agent in agents}
     for path in dict.fromkeys((*seen.sealed, *seen.gate)):
         named = seen.owners.of(path)
-        if not named:
+        if not named and path == _BUILD:
+            # Most of what it says is the project's own business, and the gate lets nobody move the rest with production code.
+            yield Problem(detail="pyproject.toml has no owner", remedy=remedy, place=seen.owners.path, level="warning")
+        elif not named:
             folder = text_of(path).rpartition("/")[0] if path in seen.sealed else text_of(path)
             folders[folder] = folders.get(folder, 0) + 1
         for owner in named:

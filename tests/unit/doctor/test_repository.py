@@ -138,6 +138,17 @@ def test_what_is_wrong_with_people_is_told_with_its_remedy(change: dict[str, str
     assert words in said(change, name)
 
 
+def test_a_property_about_fixtures_alone_is_borne_where_another_can_refuse() -> None:
+    fixture = "def test_fixture():\n    assert open('a').read() == 'x'\n"
+    real = "from pkg.core import double\n\n\ndef test_double():\n    assert double(2) == 4\n\n\n"
+    assert said({"tests/sealed/test_core.py": real + fixture}, "vacuous oracles").startswith("warning")
+    assert "none of the 1 sealed properties can refuse" in said({"tests/sealed/test_core.py": fixture}, "vacuous oracles")
+
+
+def test_pyproject_without_an_owner_is_a_warning() -> None:
+    assert said({".github/CODEOWNERS": OWNERS.replace("/pyproject.toml", "/other.toml")}, "owners").startswith("warning")
+
+
 def test_an_owner_that_writes_patches_is_told() -> None:
     change = {".github/CODEOWNERS": OWNERS.replace("@acme/quality", "@acme/quality @Copilot")}
     assert "belongs to @Copilot, which writes patches" in said(change, "owners", agents=("copilot",))
