@@ -109,3 +109,9 @@ class ClientError(TrivetError):
     def __init__(self, message: str, *, where: str = "", hint: str = "", status: int = 0) -> None:
         super().__init__(message, where=where, hint=hint)
         self.status = status
+
+
+class EndpointError(TrivetError):
+    """An endpoint that drafts tests cannot be asked, or its answer cannot be used."""
+
+    code = "TRV-E75"

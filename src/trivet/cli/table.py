@@ -13,6 +13,7 @@ COMMANDS: dict[str, str] = {
     "split": "cut a mixed change into a source part and an oracle part",
     "advisory": "run the agent's own tests: a report, never a verdict",
     "explain": "say which zone a path is in, what a rule means, or what a decision says",
+    "draft": "draft advisory tests for a failing trace, by a language model",
     "try": "say what the gate would have said of the last commits",
     "policy": "show the policy that counts, or the schema of trivet.toml",
     "flake": "run test files under perturbed settings and say which tests do not always end the same way",
