@@ -1,8 +1,8 @@
-"""The probe's entry: ``PYTHON -s [-P] PROBE/__main__.py JOB_FD RECORD_FD``.
+"""The probe's entry: ``PYTHON -s [-P] PROBE/__main__.py JOB_FD RECORD_FD``, or ``… --serve SOCKET_FD`` for a server that is forked for each job.
 
 Runs in the project's interpreter with an environment that the host built. Reads the job, imports the runner before any path of the
 scoring tree is in reach, then settles clock and seeds, installs what the job asks for, runs pytest with the ``watch`` plugin, writes the closing
-message and leaves by ``os._exit(0)``. The exit status means nothing; only the records count. Protocol: see ``wire``.
+message and leaves by ``os._exit(0)``. The exit status means nothing; only the records count. Protocol: see ``wire``, ``work`` and ``server``.
 """
 
 import importlib
@@ -21,65 +21,15 @@ def load_package(folder):
     spec.loader.exec_module(module)
 
 
-def part(name):
-    """One file of this folder, or None when this version does not have it."""
-    try:
-        return importlib.import_module(f"{PACKAGE}.{name}")
-    except ModuleNotFoundError as error:
-        if error.name != f"{PACKAGE}.{name}":
-            raise
-        return None
-
-
-def read_all(fd):
-    """Read a descriptor to its end and close it."""
-    with os.fdopen(fd, "rb") as stream:
-        return stream.read()
-
-
 def main():
-    """Do the job; never returns."""
+    """Do the job, or serve; never returns."""
     folder = os.path.dirname(os.path.abspath(__file__))
     sys.path[:] = [entry for entry in sys.path if entry and os.path.abspath(entry) != folder]
     load_package(folder)
-    wire, record, launch = part("wire"), part("record"), part("launch")
-    job = wire.load_job(read_all(int(sys.argv[1])))
-    emit = record.Recorder(int(sys.argv[2]), job.nonce)
-    sys.argv[:] = ["pytest"]
-    os.chdir(job.root)
-    try:
-        launch.import_runner(job)
-    except BaseException as error:
-        emit("refused", text=record.brief(error))
-        emit.close()
-    emit("start", **launch.versions())
-    watch, calm = part("watch"), part("calm")
-    refusal = calm.settle(job, emit)
-    if refusal:
-        emit("refused", text=refusal)
-        emit.close()
-    split, mutate, tamper = part("split_judge"), part("mutate"), part("tamper")
-    plugin = watch.Watch(job, emit)
-    launch.open_paths(job)
-    further = [split.install(job, job.subject_fd)] if job.isolation == "split" else []
-    part("no_recording").force_none()
-    if job.extra.get("recorded"):
-        further.append(part("recorded").install(job))
-    before = None
-    if job.mode == "control":
-        further.append(mutate.install(job, emit))
-    elif job.extra.get("perturb"):
-        further.append(part("perturb").install(job, emit))
-    elif tamper:
-        before = tamper.before(job, emit)
-        further.append(before.guard)
-    if job.extra.get("trace"):
-        further.append(part("traced").Trace(job, emit))
-    launch.run_pytest(job, plugin, further)
-    if before is not None:
-        tamper.after(job, before, emit)
-    launch.report_origins(job, emit)
-    emit.close()
+    if sys.argv[1] == "--serve":
+        loan = importlib.import_module(PACKAGE + ".server").serve(int(sys.argv[2]))  # returns in forked children alone
+        importlib.import_module(PACKAGE + ".work").do(loan.job, loan.record, loan.kept)
+    importlib.import_module(PACKAGE + ".work").do(int(sys.argv[1]), int(sys.argv[2]))
 
 
 if __name__ == "__main__":

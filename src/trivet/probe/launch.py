@@ -23,15 +23,19 @@ CONFIGS = (
 
 
 def import_runner(job):
-    """Import pytest from the project's environment, out of reach of the scoring tree, except for a project that the runner itself needs."""
-    if job.own_runner:
+    """Import pytest from the project's environment, out of reach of the scoring tree, except for a project that the runner itself needs.
+
+    ``job`` None: for the server, which serves no such project.
+    """
+    own_runner = job is not None and job.own_runner
+    if own_runner:
         sys.path[0:0] = job.paths
     import pytest  # noqa: F401
     import _pytest.assertion.rewrite
     import _pytest.runner
     import _pytest.unittest  # noqa: F401
 
-    if job.own_runner:
+    if own_runner:
         sys.path[:] = [entry for entry in sys.path if entry not in job.paths]
 
 

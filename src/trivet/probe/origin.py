@@ -1,6 +1,7 @@
 """Where an exception comes from: the sealed tree, production code, or a library; and whether a skip speaks of the environment."""
 
 import ast
+import functools
 import os
 import re
 import sysconfig
@@ -80,13 +81,21 @@ def speaks_of_environment(reason, root, file, line, function_line=0):
     """Whether a skip is about the environment: by its reason, or by the conditions written around ``line`` or above ``function_line``."""
     if REASONS.search(reason):
         return True
-    try:
-        with open(os.path.join(root, file), encoding="utf-8") as stream:
-            tree = ast.parse(stream.read())
-    except (OSError, ValueError, SyntaxError):
+    tree = _tree(os.path.join(root, file))
+    if tree is None:
         return False
     names = _assigned(tree)
     return any(_is_environment(node, names, 3) for node in _conditions(tree, line, function_line))
+
+
+@functools.lru_cache(maxsize=4)
+def _tree(path):
+    """The syntax tree of a sealed file, which no run can write; None where there is none."""
+    try:
+        with open(path, encoding="utf-8") as stream:
+            return ast.parse(stream.read())
+    except (OSError, ValueError, SyntaxError):
+        return None
 
 
 def _conditions(tree, line, function_line):

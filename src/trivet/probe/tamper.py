@@ -160,11 +160,9 @@ class State:
 
     def glance(self):
         """After each test: vital functions, trace and profile functions."""
-        for names, name, value, label in self.vital:
-            if names.get(name) is not value:
-                by = self.place(names.get(name))
-                if by in ("source", "made"):
-                    self.sign("patched", f"{label} was replaced{_by(by)}", True)
+        for now, name, value, label in self.vital:
+            if now(name) is not value and (by := self.place(now(name))) in ("source", "made"):
+                self.sign("patched", f"{label} was replaced{_by(by)}", True)
         for what, function in (("trace", _gettrace()), ("profile", _getprofile())):
             if function is not None and self.place(function) == "source":
                 self.sign("trace", f"a {what} function of production code stays active after a test", True)
@@ -240,24 +238,32 @@ def _before(job, emit):
     for name in sorted(sys.modules):
         if name.split(".")[0] in RUNNER and name.split(".")[0] not in state.places.names:
             state.take(name, "runner")
-    for name in (*CORE, *WIDE, *_used(job)):
-        if name.split(".")[0] not in state.places.names:
-            _load(name)
-            state.take(name, group_of(name))
+    found, generated = load(job, state.places.names)
+    for name in found:
+        state.take(name, group_of(name))
     for kind in TYPES:
         state.spaces.append(Space(kind, kind.__name__, "core"))
-    if any("hypothesis" in text for text in _texts(job)) and not state.places.names & {"hypothesis", "attr", "attrs", "sortedcontainers"}:
-        _load("hypothesis")
-        for name in sorted(sys.modules):
-            if name.startswith("hypothesis"):
-                state.take(name, "runner")
+    for name in sorted(sys.modules) if generated else ():
+        if name.startswith("hypothesis"):
+            state.take(name, "runner")
     state.digest()
     state.vital = [
-        (space.names, name, value, f"{space.label}.{name}")
+        (space.names.get, name, value, f"{space.label}.{name}")
         for space in state.spaces for name, value in space.items if space.label in _VITAL
     ]
     state.audit.arm()
     return state
+
+
+def load(job, source_names):
+    """Import what the map is about, but nothing that bears a name of the source; returns the names, and whether hypothesis belongs to it."""
+    texts = list(_texts(job))
+    names = [name for name in (*CORE, *WIDE, *_used(texts)) if name.split(".")[0] not in source_names]
+    [_load(name) for name in names]
+    generated = any("hypothesis" in text for text in texts) and not source_names & {"hypothesis", "attr", "attrs", "sortedcontainers"}
+    if generated:
+        _load("hypothesis")
+    return names, generated
 
 
 _VITAL = {
@@ -373,11 +379,11 @@ def _texts(job):
             continue
 
 
-def _used(job):
+def _used(texts):
     """Modules of the standard library that sealed tests import."""
     library = getattr(sys, "stdlib_module_names", None) or set(sys.builtin_module_names)
     found = set()
-    for text in _texts(job):
+    for text in texts:
         for name in re.findall(r"^[ \t]*(?:from|import)[ \t]+([A-Za-z_][\w.]*)", text, re.MULTILINE):
             top = name.split(".")[0]
             if top in library and top not in _NOT_EAGER and top not in RUNNER:

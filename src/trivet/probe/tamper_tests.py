@@ -1,8 +1,9 @@
 """Sealed tests after the run: are they still what their source says?
 
-The code of every test and of every function of a sealed module is compared with what it was right after the import, and, up to a bounded
-size, with the source compiled once more as pytest does it, constants included. Rewriting assertions is slow: which files are compiled anew when
-not all are is drawn by the job's nonce. The names of a module are compared with what they were right after its import.
+The code of every test and of every function of a sealed module is compared with what it was right after the import, and with what its source
+compiles to as pytest does it, constants included: bytecode that was kept from before the run (``kept``), else the source compiled once more, up to
+a bounded size. Rewriting assertions is slow: which files are compiled anew when not all are is drawn by the job's nonce. The names of a module
+are compared with what they were right after its import.
 """
 
 import ast
@@ -11,8 +12,11 @@ import random
 import sys
 import types
 
+from . import kept
+
 _parse, _compile, _vars = ast.parse, compile, vars
 _BYTES = 60_000
+_held = kept.store
 
 
 class Tests:
@@ -51,8 +55,10 @@ class Tests:
         random.Random(self.job.nonce).shuffle(modules)
         for module, file in modules:
             size = os.path.getsize(file) if os.path.exists(file) else 0
-            self._module(module, file, anew=size <= room)
-            room -= min(size, room)
+            store = _held()
+            known = store is not None and store.knows(file)
+            self._module(module, file, anew=known or size <= room)
+            room -= 0 if known else min(size, room)
         for item, nodeid, _ in self.items:
             own = [name for name in ("runtest", "setup", "teardown", "_request", "repr_failure") if name in _vars(item) and callable(_vars(item)[name])]
             for name in own:
@@ -88,14 +94,18 @@ class Tests:
         try:
             with open(file, "rb") as stream:
                 source = stream.read()
-            tree = _parse(source, filename=file)
-            moving = {name for node in ast.walk(tree) if isinstance(node, ast.Global) for name in node.names}
-            tests = {node.name for node in tree.body if isinstance(node, (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef))}
-            if not anew:
-                return {"code": {}, "globals": moving, "tests": tests}
-            if "@pytest_ar" in _vars(module):
-                self.plain(tree, source, file, self.state.guard.config)
-            code = _compile(tree, file, "exec", dont_inherit=True)
+            store, rewritten = _held(), "@pytest_ar" in _vars(module)
+            code = store.code(source, file, True) if store is not None and rewritten else None
+            if code is None:
+                tree = _parse(source, filename=file)
+                moving, tests = kept.facts_of(tree)
+                if not anew:
+                    return {"code": {}, "globals": moving, "tests": tests}
+                if rewritten:
+                    self.plain(tree, source, file, self.state.guard.config)
+                code = _compile(tree, file, "exec", dont_inherit=True)
+            else:
+                moving, tests = store.facts_of(source)
         except (OSError, SyntaxError, ValueError):
             return None
         found, todo = {}, [code]

@@ -9,6 +9,7 @@ from pathlib import Path
 
 from trivet.git import Repository
 from trivet.model import Commit, Entry, Policy, text_of
+from trivet.stage.forkserver import Warmth
 from trivet.stage.overlay import Overlay, lay, loosen
 from trivet.stage.runner import RUNNER_NEEDS, Stand
 from trivet.stage.split import is_visible
@@ -42,6 +43,7 @@ class Scene:
         self._folder = folder
         self._stands: dict[str, Stand] = {}
         self._zone_of: dict[bytes, str] = {}
+        self._code: dict[str, dict[str, tuple[str, str]]] = {}
 
     def base(self) -> Stand:
         """Base's tree, laid out at the first call."""
@@ -66,6 +68,25 @@ class Scene:
                     continue
         return found
 
+    def warmth(self) -> Warmth:
+        """What servers of this judgement's runs know: both trees' modules, each file once."""
+        base, head = self.base(), self.head()
+        files, tests = self._code[self.base_tree], frozenset(self.tests)
+        rows = [(base.root, path, zone) for path, (zone, _) in files.items()]
+        if head is not base:
+            rows += [(head.root, path, row[0]) for path, row in self._code[self.head_tree].items() if files.get(path) != row]
+        make = [
+            (str(root / path), "source" if zone == "source" else "test" if path in tests or path.endswith("conftest.py") else "sealed")
+            for root, path, zone in rows
+            if path.endswith(".py") and zone in ("source", "oracle")
+        ]
+        names = tuple(sorted({*base.source_names, *head.source_names}))
+        return Warmth(root=str(base.root), files=self.tests, source_names=names, make=tuple(make))
+
+    def makes_runner(self) -> bool:
+        """Whether base's source has a module that the runner itself imports."""
+        return bool(self._names_on_base() & set(RUNNER_NEEDS))
+
     def close(self) -> None:
         """Remove the trees."""
         for stand in self._stands.values():
@@ -83,7 +104,11 @@ class Scene:
         root = (self._folder / name).resolve()
         root.mkdir()
         lay(self._repository, entries, root)
-        code = [(text_of(entry.path), self._zone(entry.path, entry.mode)) for entry in entries if entry.path.endswith(_CODE_BYTES)]
+        tree = self.base_tree if name == "base" else self.head_tree
+        self._code[tree] = {
+            text_of(entry.path): (self._zone(entry.path, entry.mode), entry.oid) for entry in entries if entry.path.endswith(_CODE_BYTES)
+        }
+        code = [(path, zone) for path, (zone, _) in self._code[tree].items()]
         roots = tuple(text_of(path) for path in self._zones.source_roots) or ("",)
         names = top_level((path for path, zone in code if zone == "source"), self.policy.score.paths)
         on_base = names if name == "base" else self._names_on_base()

@@ -20,10 +20,11 @@ from trivet.scoring.scene import Scene
 from trivet.stage import copies
 from trivet.stage.cache import Cache, build_digest, key_of
 from trivet.stage.calibrate import calibrate
+from trivet.stage.forkserver import Servers
 from trivet.stage.parted import PartedRunner, only, weights_of
 from trivet.stage.prepare import prepare
 from trivet.stage.replay import environment_of, run_facts
-from trivet.stage.runner import Stand
+from trivet.stage.runner import Stand, pinned_environment
 from trivet.stage.wall import Wall
 from trivet.stage.wall_reach import faketime_preload
 
@@ -86,15 +87,15 @@ def gather(scene: Scene, request: Request) -> ScoreEvidence:
         return known
     secret = secrets.randbits(48) if request.secret is None else request.secret
     whole = replace(whole, replay=tuple(sorted({**facts, **facts_of_trees, "secret": str(secret)}.items())), fresh_seed=secret % 2**32)
-    walk = _Walk(scene, request, calibration_key, secret)
-    found = walk.gather(whole)
+    with Servers(request.wall, request.python, pinned_environment(scene.policy.score, request.python, Path("/"))) as servers:
+        found = _Walk(scene, request, calibration_key, secret, servers).gather(whole)
     if score_leg.judge(found).status == "PASS":
         request.cache.put("evidence", evidence_key, found)
     return found
 
 
 class _Walk:
-    def __init__(self, scene: Scene, request: Request, calibration_key: str, secret: int) -> None:
+    def __init__(self, scene: Scene, request: Request, calibration_key: str, secret: int, servers: Servers) -> None:
         self.scene, self.request = scene, request
         self.policy = scene.policy.score
         self.key = calibration_key
@@ -107,6 +108,7 @@ class _Walk:
         own_clock = "time_machine==" in environment_of(request.python)["distributions"]
         # Only where the policy asks for a frozen clock itself: the library disturbs absolute sleeps (Python 3.11 and later), now and then.
         self.preload = faketime_preload() if self.policy.clock_asked and self.policy.clock != "real" and not own_clock else None
+        self.servers = servers if self.preload is None and not scene.makes_runner() else None
         self.controls = Controls(scene.texts, self.policy.controls, secret, request.cache, calibration_key, request.progress)
 
     def runner(self, stand: Stand) -> PartedRunner:
@@ -123,9 +125,13 @@ class _Walk:
             weights=self.weights,
             preload=self.preload,
             tick=self.request.tick,
+            servers=self.servers,
         )
 
     def gather(self, whole: ScoreEvidence) -> ScoreEvidence:
+        if self.servers is not None:
+            self.servers.start("0")  # it comes up while the trees are laid
+            self.servers.warm(self.scene.warmth())
         calibration, early = self._first()
         if early is not None:
             found = replace(whole, calibration=calibration, runs=(early,))

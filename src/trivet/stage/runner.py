@@ -20,8 +20,9 @@ from trivet.model import Isolation, RunEnd, RunRecord, ScorePolicy
 from trivet.pace import Tick, Ticker, still
 from trivet.probe import wire
 from trivet.stage import copies, split
+from trivet.stage.forkserver import Servers
 from trivet.stage.records import Fold, ProtocolError
-from trivet.stage.wall import Child, Limits, Reach, Wall, interpreter_reach
+from trivet.stage.wall import Child, Lender, Limits, Reach, Wall, interpreter_reach
 
 PROBE = Path(wire.__file__).resolve().parent
 RUNNER_NEEDS = (
@@ -85,6 +86,21 @@ def clock_of(policy: ScorePolicy) -> float | None:
     return None if policy.clock == "real" else datetime.fromisoformat(policy.clock).timestamp()
 
 
+def pinned_environment(policy: ScorePolicy, python: Path, folder: Path) -> dict[str, str]:
+    """What the environments of all runs have in common but for the hash seed; ``folder`` is a run's own."""
+    clock = clock_of(policy)
+    return {
+        "PATH": os.pathsep.join((str(python.parent), "/usr/local/bin", "/usr/bin", "/bin")),
+        "HOME": str(folder),
+        "TMPDIR": str(folder),
+        "LANG": "C.UTF-8",
+        "TZ": "UTC",
+        "PYTHONDONTWRITEBYTECODE": "1",
+        "SOURCE_DATE_EPOCH": str(int(clock if clock is not None else policy.seed)),
+        **dict(policy.env),
+    }
+
+
 @dataclass(slots=True)
 class Runner:
     """Runs jobs on one laid tree.
@@ -106,6 +122,8 @@ class Runner:
     scratch: Path
     preload: Path | None = None
     tick: Ticker = still
+    servers: Servers | None = None
+    """Who lends the process of a run, in place of a fresh interpreter; None: nobody."""
     _count: itertools.count[int] = field(default_factory=itertools.count)
 
     def job(self, files: Iterable[str], *, variation: Variation = PINNED, **fields: object) -> wire.Job:
@@ -181,18 +199,8 @@ class Runner:
 
     def environment(self, folder: Path, job: wire.Job, variation: Variation = PINNED) -> dict[str, str]:
         """The whole environment of a run, built from nothing."""
-        clock = clock_of(self.policy)
-        values = {
-            "PATH": os.pathsep.join((str(self.python.parent), "/usr/local/bin", "/usr/bin", "/bin")),
-            "HOME": str(folder),
-            "TMPDIR": str(folder),
-            "LANG": "C.UTF-8",
-            "TZ": "UTC",
-            "PYTHONHASHSEED": self._hash_seed(job, variation),
-            "PYTHONDONTWRITEBYTECODE": "1",
-            "SOURCE_DATE_EPOCH": str(int(clock if clock is not None else self.policy.seed)),
-            **dict(self.policy.env),
-        }
+        values = pinned_environment(self.policy, self.python, folder) | {"PYTHONHASHSEED": self._hash_seed(job, variation)}
+        values |= dict(self.policy.env)
         if job.clock_from == "preload" and job.clock is not None:
             values["FAKETIME"] = datetime.fromtimestamp(job.clock, UTC).strftime("@%Y-%m-%d %H:%M:%S")
             values["FAKETIME_DONT_FAKE_MONOTONIC"] = values["DONT_FAKE_MONOTONIC"] = "1"
@@ -247,11 +255,24 @@ class Runner:
         preload = self.preload if job.clock_from == "preload" else None
         try:
             return self.wall.start(
-                argv, cwd=root, env=environment, reach=reach, limits=self.limits(), pass_fds=fds, preload=preload
+                argv,
+                cwd=root,
+                env=environment,
+                reach=reach,
+                limits=self.limits(),
+                pass_fds=fds,
+                preload=preload,
+                lender=self._lender(environment["PYTHONHASHSEED"], variation),
             )
         except OSError as error:
             message = f"{self.python} cannot be started: {error.strerror}"
             raise ProbeError(message, where="score.python", hint="Name the project's interpreter.") from error
+
+    def _lender(self, hash_seed: str, variation: Variation) -> Lender | None:
+        """A server for runs whose runner is not part of the tree; a hash seed that no other run has is not worth one."""
+        if self.servers is None or self.preload is not None or self.stand.own_runner or variation.hash_seed:
+            return None
+        return self.servers.lender(hash_seed, one_cpu=variation.one_cpu)
 
 
 class _Watchman:

@@ -12,11 +12,11 @@ from typing import Literal, Protocol
 from trivet.errors import SandboxError
 from trivet.model import WallFacts
 from trivet.stage import wall_native as native
-from trivet.stage.wall_child import Child, Reach
+from trivet.stage.wall_child import Child, Lender, Reach
 from trivet.stage.wall_limits import Limits
 from trivet.stage.wall_reach import faketime_preload, interpreter_reach
 
-__all__ = ["Child", "Limits", "Reach", "Wall", "choose", "faketime_preload", "interpreter_reach"]
+__all__ = ["Child", "Lender", "Limits", "Reach", "Wall", "choose", "faketime_preload", "interpreter_reach"]
 
 Network = Literal["none", "loopback"]
 Want = Literal["auto", "kernel", "bubblewrap", "none"]
@@ -29,6 +29,10 @@ class Wall(Protocol):
     def facts(self) -> WallFacts:
         """Its name, what it guarantees and what it lacks."""
 
+    @property
+    def lends(self) -> bool:
+        """Whether a run can be a copy of a server here."""
+
     def start(
         self,
         argv: list[str],
@@ -39,11 +43,15 @@ class Wall(Protocol):
         limits: Limits,
         pass_fds: tuple[int, ...] = (),
         preload: Path | None = None,
+        lender: Lender | None = None,
     ) -> Child:
         """Start a run behind the wall.
 
         ``argv[0]`` is an absolute path. The environment is exactly ``env`` (and LD_PRELOAD for ``preload``). ``pass_fds`` keep their
         numbers; the caller closes its own copies. Standard input is empty. Raises SandboxError if a step of the wall fails.
+
+        ``lender``: a server whose copy may become the run in place of ``argv``; what it is given are ``pass_fds``. A wall that cannot hold
+        such a copy (``lends`` is False) starts ``argv``.
         """
 
 

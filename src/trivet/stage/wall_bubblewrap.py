@@ -14,7 +14,7 @@ from pathlib import Path
 from trivet.errors import SandboxError
 from trivet.model import WallFacts
 from trivet.stage import wall_seccomp as seccomp
-from trivet.stage.wall_child import Child, Launch, Reach, launch
+from trivet.stage.wall_child import Child, Launch, Lender, Reach, launch
 from trivet.stage.wall_expose import installations_open
 from trivet.stage.wall_limits import Limits, give, group_version, make_group, prefer_to_be_killed, rlimits, set_rlimits, spare_uid, tasks_of
 
@@ -59,6 +59,8 @@ class BubblewrapWall:
             ),
         )
 
+    lends = False
+
     def start(
         self,
         argv: list[str],
@@ -69,8 +71,10 @@ class BubblewrapWall:
         limits: Limits,
         pass_fds: tuple[int, ...] = (),
         preload: Path | None = None,
+        lender: Lender | None = None,
     ) -> Child:
         """Start ``argv`` behind the wall; see ``Wall.start``."""
+        del lender  # never
         if preload is not None:
             env = {**env, "LD_PRELOAD": str(preload)}
             reach = Reach((*reach.read, preload), reach.write, reach.private)

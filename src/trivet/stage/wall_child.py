@@ -20,7 +20,7 @@ from typing import Literal, Self
 from trivet.errors import SandboxError
 from trivet.stage import wall_native as native
 from trivet.stage.wall_limits import Group, Limits
-from trivet.stage.wall_tape import Tape
+from trivet.stage.wall_tape import Recipe, Tape
 
 Spaces = Literal["root", "user", "none"]
 _PATIENCE_S = 10.0
@@ -37,6 +37,17 @@ class Reach:
     read: tuple[Path, ...] = ()
     write: tuple[Path, ...] = ()
     private: tuple[Path, ...] = ()
+
+
+@dataclass(frozen=True)
+class Lender:
+    """A server that forks itself for a run, in place of a fresh interpreter (``stage.forkserver``).
+
+    ``fd``: its socket. ``one_cpu``: the run stays on one processor, where a fresh one would be started by another program for that.
+    """
+
+    fd: int
+    one_cpu: bool = False
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -58,8 +69,12 @@ class Launch:
     flags: int = 0
     settle: Callable[[], int | None]
     mounts: Callable[[], None] | None = None
-    tape: Callable[[Tape], None] | None = None
+    tape: Callable[[Tape | Recipe], None] | None = None
     """As ``settle``, written on a tape; None where the steps cannot be written before they are made."""
+    lender: Lender | None = None
+    """Who lends the run's process; where it cannot, the tape is played."""
+    ruleset: int = -1
+    """The Landlock ruleset's descriptor, for a lent process."""
     pass_fds: tuple[int, ...] = ()
     watched: tuple[str, ...] = ()
     group: Group | None = None

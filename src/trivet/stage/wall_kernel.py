@@ -18,7 +18,7 @@ from trivet.stage import wall_landlock as landlock
 from trivet.stage import wall_native as native
 from trivet.stage import wall_notify as notify
 from trivet.stage import wall_seccomp as seccomp
-from trivet.stage.wall_child import Child, Launch, Reach, Spaces, launch
+from trivet.stage.wall_child import Child, Launch, Lender, Reach, Spaces, launch
 from trivet.stage.wall_expose import covers, expose, installations_open
 from trivet.stage.wall_limits import (
     Limits,
@@ -34,7 +34,7 @@ from trivet.stage.wall_limits import (
 )
 from trivet.stage.wall_loopback import raise_loopback
 from trivet.stage.wall_reach import SYSTEM
-from trivet.stage.wall_tape import Tape, available
+from trivet.stage.wall_tape import Recipe, Tape, available
 
 _WRITE_DEVICES = ("/dev/null", "/dev/zero", "/dev/full", "/dev/random", "/dev/urandom")
 _PROC_FILES = (
@@ -81,6 +81,11 @@ class KernelWall:
         self.filter = seccomp.Filter(seccomp.program(rules))
         self.facts = _facts(self.form, loopback=self.loopback)
 
+    @property
+    def lends(self) -> bool:
+        """Whether a run can be a copy of a server: its namespaces can be entered, and its steps are known before they are made."""
+        return self.form.spaces == "root" and self.form.private_proc and not self.loopback and available()
+
     def start(
         self,
         argv: list[str],
@@ -91,6 +96,7 @@ class KernelWall:
         limits: Limits,
         pass_fds: tuple[int, ...] = (),
         preload: Path | None = None,
+        lender: Lender | None = None,
     ) -> Child:
         """Start ``argv`` behind the wall; see ``Wall.start``."""
         if preload is not None:
@@ -113,6 +119,8 @@ class KernelWall:
             mounts=None if spaces == "none" else run.mounts,
             settle=run.settle,
             tape=run.tape if spaces != "none" and self.form.private_proc and available() else None,
+            lender=lender if self.lends and preload is None else None,
+            ruleset=run.ruleset.fd,
             pass_fds=pass_fds,
             watched=tuple(map(str, reach.write if spaces != "none" else (*reach.write, *reach.private))),
             deputy=tuple(map(str, (*reach.write, *reach.private))) if self.deputy else (),
@@ -190,7 +198,7 @@ class _Run:
         listener = self.filter.load(listen=self.deputy)
         return listener if self.deputy else None
 
-    def tape(self, tape: Tape) -> None:
+    def tape(self, tape: Tape | Recipe) -> None:
         """As ``settle``, for a process that runs no interpreter."""
         keep = None if self.uid is None or self.plain else native.CAP_DAC_READ_SEARCH
         if self.uid is not None:
@@ -205,8 +213,8 @@ class _Run:
         for kind, value in self.rlimits:
             tape.add("prlimit64", 0, kind, struct.pack("=QQ", value, value), 0)
         tape.add("prctl", native.PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0)
-        tape.add("landlock_restrict_self", self.ruleset.fd, 0)
-        tape.add("seccomp", 1, 0, self.filter.header)
+        tape.restrict(self.ruleset.fd)
+        tape.filter(self.filter.header, self.filter.code)
 
 
 @functools.cache

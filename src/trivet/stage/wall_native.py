@@ -153,12 +153,12 @@ def capability_words(capability: int | None) -> tuple[bytes, bytes]:
     return struct.pack("Ii", 0x20080522, 0), struct.pack("IIIIII", low, low, low, high, high, high)
 
 
-_CAPSET = {"x86_64": 126, "aarch64": 91}.get(MACHINE, -1)
+CAPSET = {"x86_64": 126, "aarch64": 91}.get(MACHINE, -1)
 
 
 def keep_only_capability(capability: int | None) -> None:
     """Give up all capabilities of this process but ``capability`` (which is made inheritable over exec), for good."""
-    syscall(_CAPSET, *capability_words(capability), what="capset")
+    syscall(CAPSET, *capability_words(capability), what="capset")
     prctl(PR_CAP_AMBIENT, 4, 0)  # clear all
     if capability is not None:
         prctl(PR_CAP_AMBIENT, 2, capability)  # raise

@@ -6,7 +6,7 @@ import functools
 from pathlib import Path
 
 from trivet.model import WallFacts
-from trivet.stage.wall_child import Child, Launch, Reach, launch
+from trivet.stage.wall_child import Child, Launch, Lender, Reach, launch
 from trivet.stage.wall_limits import Limits, rlimits, set_rlimits
 
 
@@ -19,6 +19,8 @@ class NoWall:
         lacks=("no wall: the code under test reaches files, network, other processes and this judge as its caller does",),
     )
 
+    lends = False
+
     def start(
         self,
         argv: list[str],
@@ -29,8 +31,10 @@ class NoWall:
         limits: Limits,
         pass_fds: tuple[int, ...] = (),
         preload: Path | None = None,
+        lender: Lender | None = None,
     ) -> Child:
         """Start ``argv`` as it is; see ``Wall.start``."""
+        del lender  # never
         if preload is not None:
             env = {**env, "LD_PRELOAD": str(preload)}
         return launch(

@@ -18,6 +18,7 @@ import time
 from typing import NoReturn
 
 from trivet.stage import wall_native as native
+from trivet.stage.wall_borrow import borrow, ended
 from trivet.stage.wall_child import Launch
 from trivet.stage.wall_limits import prefer_to_be_killed, tree_usage
 from trivet.stage.wall_notify import Deputy
@@ -26,6 +27,7 @@ from trivet.stage.wall_tape import SET_MASK, Tape
 
 _TICK_S = 0.1
 _STOPPED_S = 2.0
+_PATIENCE_S = 8.0
 _SHARE = 20  # looking takes at most a twentieth of the time
 _CHUNK = 65536
 _SHELL_SIGNAL = 128
@@ -98,6 +100,8 @@ class _Supervisor:
         self.stopped_since: float | None = None
         self.next_walk = 0.0
         self.deputy: Deputy | None = None
+        self.ending = -1
+        """Where the lender of the run's process tells how it ended; -1 for a child of our own."""
 
     def run(self) -> None:
         """Raise the mounts, start the run, watch it, end it."""
@@ -115,11 +119,10 @@ class _Supervisor:
         if plan.tape is not None:
             os.close(error_w)
             try:
-                self.main = _play(plan, null, out_w)
+                self.obtain(null, out_w)
             except OSError as trouble:
                 self.fail(str(trouble))
                 return
-            prefer_to_be_killed(self.main)
         else:
             self.main = native.fork_quickly()
             if self.main == 0:
@@ -130,7 +133,7 @@ class _Supervisor:
             listener = socket.recv_fds(ours, 1, 1)[1]  # nothing comes if the child failed before
             self.deputy = Deputy(listener[0], plan.deputy) if listener else None
         listening = () if self.deputy is None else (self.deputy.fd,)
-        native.close_all_but((self.life, self.status, self.book, self.out, error_r, *group, *listening))
+        native.close_all_but((self.life, self.status, self.book, self.out, error_r, self.ending, *group, *listening))
         said = os.read(error_r, 4096)
         os.close(error_r)
         if said:
@@ -146,6 +149,15 @@ class _Supervisor:
             self.breach = self.breach or plan.group.breach()
             plan.group.remove()
         _say(self.status, f"ended {code} {self.breach}")
+
+    def obtain(self, null: int, output: int) -> None:
+        """Get the run's process: a copy of the lender, else from the tape. Raises OSError with the step that failed."""
+        lent = None if self.plan.lender is None else borrow(self.plan, null, output)
+        if lent is None:
+            self.main = _play(self.plan, null, output)
+        else:
+            self.main, self.ending = lent.pid, lent.fd
+        prefer_to_be_killed(self.main)
 
     def fail(self, trouble: str) -> None:
         """Say which step failed; nothing of the run is left."""
@@ -225,7 +237,7 @@ class _Supervisor:
             return
         if plan.watched and tree_usage(plan.watched, most=plan.limits.scratch_b) > plan.limits.scratch_b:
             self.breach = "scratch"
-        living = descendants()
+        living = descendants(all_here=self.ending >= 0)
         if count_tasks(living) > plan.processes:
             self.breach = "processes"
         elif plan.group is None and uses_more_memory(living, plan.limits.memory_b):
@@ -236,6 +248,8 @@ class _Supervisor:
         """End everything the run started, reap it, and take the last of its output."""
         self.reap()
         kill_all(self.reap, namespace=self.plan.spaces != "none")
+        if self.ending >= 0:
+            self.result = ended(self.ending, _PATIENCE_S)
         os.set_blocking(self.out, False)
         self.collect()
 

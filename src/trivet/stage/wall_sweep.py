@@ -28,9 +28,14 @@ def _processes() -> dict[int, tuple[int, bytes]]:
     return found
 
 
-def descendants() -> list[int]:
-    """All living descendants of this process, from /proc, parents before children; zombies are left out."""
+def descendants(*, all_here: bool = False) -> list[int]:
+    """All living descendants of this process, from /proc, parents before children; zombies are left out.
+
+    ``all_here``: this is the first process of a pid namespace, and what came in from outside (its parent is unseen) counts as its child.
+    """
     rows = _processes()
+    if all_here:
+        rows = {pid: (os.getpid() if parent == 0 and pid != os.getpid() else parent, state) for pid, (parent, state) in rows.items()}
     children: dict[int, list[int]] = {}
     for pid, (parent, _) in rows.items():
         children.setdefault(parent, []).append(pid)

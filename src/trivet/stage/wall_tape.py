@@ -9,6 +9,7 @@ supervisor forks as usual.
 
 from __future__ import annotations
 
+import base64
 import ctypes
 import functools
 import mmap
@@ -104,6 +105,14 @@ class Tape:
         self._rows += [CALLS[name], *values, *[0] * (_ROW - 1 - len(values))]
         self._names.append(name)
 
+    def restrict(self, ruleset: int) -> None:
+        """Add the call that enforces a Landlock ruleset."""
+        self.add("landlock_restrict_self", ruleset, 0)
+
+    def filter(self, header: bytes, _code: bytes) -> None:
+        """Add the call that loads a filter of system calls (its ``struct sock_fprog``, and the program)."""
+        self.add("seccomp", 1, 0, header)
+
     def _value(self, arg: int | bytes | ctypes.Array[Any]) -> int:
         if isinstance(arg, int):
             return arg & 0xFFFFFFFFFFFFFFFF
@@ -147,6 +156,26 @@ class Tape:
                 step = "exec" if name == "execve" else name
                 raise OSError(-result, f"{step}: {os.strerror(-result)}")
         return pid
+
+
+class Recipe:
+    """The steps of a tape as text, for a process that makes them itself."""
+
+    def __init__(self) -> None:
+        self.steps: list[list[int | str]] = []
+
+    def add(self, name: str, *args: int | bytes | ctypes.Array[Any]) -> None:
+        """See ``Tape.add``."""
+        words = [arg if isinstance(arg, int) else base64.b64encode(bytes(arg)).decode("ascii") for arg in args]
+        self.steps.append([name, CALLS[name], *words])
+
+    def restrict(self, _ruleset: int) -> None:
+        """See ``Tape.restrict``; the ruleset travels as a descriptor."""
+        self.steps.append(["restrict", CALLS["landlock_restrict_self"]])
+
+    def filter(self, _header: bytes, code: bytes) -> None:
+        """See ``Tape.filter``."""
+        self.steps.append(["filter", CALLS["seccomp"], base64.b64encode(code).decode("ascii")])
 
 
 SET_MASK = _SET_MASK
