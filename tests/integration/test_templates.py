@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import json
+import os
 import shutil
 import subprocess
 from pathlib import Path
 
 import jsonschema
 import pytest
+import yaml
 
 from fakes.github import SHAPES
 from needs import checker
@@ -79,3 +81,23 @@ def test_this_repositorys_hooks_call_commands_that_are_there() -> None:
     entries = [line.split(":", 1)[1].split() for line in (ROOT / ".pre-commit-hooks.yaml").read_text().splitlines() if line.strip().startswith("entry:")]
     assert entries
     assert all(words[0] == "trivet" and words[1] in COMMANDS for words in entries)
+
+
+@pytest.mark.parametrize(("status", "merge"), [(0, "true"), (1, "false"), (2, "false"), (3, "false"), (137, "false")])
+def test_the_action_passes_the_gates_exit_status_on_and_shows_the_reasons(tmp_path: Path, status: int, merge: str) -> None:
+    steps = yaml.safe_load((ROOT / "action.yml").read_text())["runs"]["steps"]
+    script = next(step["run"] for step in steps if step.get("id") == "gate")
+    stub = tmp_path / "trivet/bin/trivet"
+    stub.parent.mkdir(parents=True)
+    stub.write_text(f'#!/bin/sh\nmkdir -p out\necho "$@" > out/args\necho reasons > out/summary.md\nexit {status}\n')
+    stub.chmod(0o755)
+    env = {
+        "PATH": os.defpath, "RUNNER_TEMP": str(tmp_path), "BASE": "b", "HEAD": "h; touch injected", "PROJECT": "python3", "OUT": "out", "REVIEW": "r.json",
+        "GITHUB_STEP_SUMMARY": str(tmp_path / "summary"), "GITHUB_OUTPUT": str(tmp_path / "output"),
+    }  # fmt: skip
+    done = subprocess.run(["bash", "--noprofile", "--norc", "-e", "-o", "pipefail", "-c", script], cwd=tmp_path, env=env, check=False)
+    assert done.returncode == status
+    assert (tmp_path / "output").read_text() == f"merge={merge}\n"
+    assert (tmp_path / "summary").read_text() == "reasons\n"
+    assert "--review r.json" in (tmp_path / "out/args").read_text()
+    assert not (tmp_path / "injected").exists()

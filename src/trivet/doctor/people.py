@@ -33,6 +33,7 @@ class Seen:
     signers: bool
     sealed: tuple[bytes, ...]
     gate: tuple[bytes, ...]
+    modes: dict[bytes, int]
 
 
 def look(tree: Tree, policy: Policy, zones: Zones) -> Seen:
@@ -43,12 +44,13 @@ def look(tree: Tree, policy: Policy, zones: Zones) -> Seen:
     rows = [row for row in (data or b"").splitlines() if row.strip() and not row.lstrip().startswith(b"#")]
     owners = read_owners(tree, policy)
     gate = tuple(_gate_files(entries, policy, owners))
-    return Seen(tree=tree, policy=policy, zones=zones, owners=owners, signers=bool(rows), sealed=sealed, gate=gate)
+    modes = {entry.path: entry.mode for entry in entries}
+    return Seen(tree=tree, policy=policy, zones=zones, owners=owners, signers=bool(rows), sealed=sealed, gate=gate, modes=modes)
 
 
 def writable(seen: Seen) -> Iterator[Problem]:
     """Gate files that a patch may move together with production code, and what CI runs from such a zone."""
-    there = {entry.path: entry.mode for entry in seen.tree.entries()}
+    there = seen.modes
     for path in seen.gate:
         placed = seen.zones.place(path, there.get(path, 0o100644))
         if placed.zone in ("source", "proposed", "inert"):
@@ -73,13 +75,13 @@ def silent(seen: Seen) -> Iterator[Problem]:
         yield Problem(
             detail=f"{drift.rule} {drift.message}", remedy="mend the line; trivet explain --owner PATH shows who is left", place=place
         )
-    places = [place for place in PLACES[seen.owners.dialect] if seen.tree.entries((place.encode(),))]
+    places = [place for place in PLACES[seen.owners.dialect] if place.encode() in seen.modes]
     for place in places:
         if seen.owners.path and place != seen.owners.path:
             text = f"{place} is never read: {seen.owners.path} is found first"
             yield Problem(detail=text, remedy="keep one CODEOWNERS file", place=place, level="warning")
     for dialect, others in PLACES.items():
-        elsewhere = [place for place in others if place.startswith(".") and seen.tree.entries((place.encode(),))]
+        elsewhere = [place for place in others if place.startswith(".") and place.encode() in seen.modes]
         for place in elsewhere:
             if place not in PLACES[seen.owners.dialect]:
                 text = f"{place} is for {dialect}, and this repository is read as one on {seen.owners.dialect}"
@@ -126,7 +128,7 @@ def _gate_files(entries: tuple[Entry, ...], policy: Policy, owners: Owners) -> I
 
 def _called_by_ci(seen: Seen) -> Iterator[tuple[bytes, str]]:
     """Files of the tree that a CI file names as a word of its own."""
-    there = {entry.path for entry in seen.tree.entries()}
+    there = seen.modes
     seen_before: set[bytes] = set()
     for path in seen.gate:
         name = text_of(path)

@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 ANSWER_LIMIT_B = 20_000_000
 PAGES_LIMIT = 50
 """Pages of a hundred; who has more is told so instead of being judged by a part."""
-_KEPT = 256
+_KEPT, _KEPT_B = 256, 200_000
 _LOOPBACK = ("localhost", "127.0.0.1", "::1")
 _BUSY = frozenset({429, 500, 502, 503, 504})
 _SOMETIMES = frozenset({403, 409, 422})
@@ -242,7 +242,7 @@ class Wire:
             raise ForgeError("the answer is no JSON", where=self._shown(url), hint="is the address that of the API?") from None
         answer = Answer(data=data, next=_next_page(response.headers.get("link", "")), status=response.status_code)
         tag = response.headers.get("etag")
-        if method == "GET" and tag:
+        if method == "GET" and tag and len(response.content) <= _KEPT_B:
             with self._lock:
                 self._kept[url] = (tag, answer)
                 self._kept.move_to_end(url)
