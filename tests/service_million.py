@@ -41,11 +41,10 @@ SELECT s.repo_id, CAST(s.ended_at / 86400 AS INTEGER), f.rule, count(*) FROM fin
 _EVENTS = "INSERT INTO events (score_n, at, kind, text) SELECT n, ended_at, 'done', '' FROM scores WHERE n > (SELECT max(n) FROM scores) - 1000"
 
 
-def seed(store: Store, count: int, now: float, *, over_days: int = 400) -> None:
+def fill(store: Store, count: int, now: float, *, over_days: int = 400) -> None:
     """Add ``count`` ended runs, spread evenly over the last days, to the repositories that the store knows."""
     step = over_days * DAY_S / count
     values = {"count": count, "start": now - over_days * DAY_S, "step": step, "policy": hashlib.sha256(b"seed").hexdigest()}
     with store.write() as c:
         for statement in (_SCORES, _FINDINGS, _DAYS, _REASONS, _EVENTS):
             c.exec_driver_sql(statement, values if statement is _SCORES else ())
-        c.exec_driver_sql("ANALYZE")

@@ -14,7 +14,7 @@ from __future__ import annotations
 
 import json
 import subprocess
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path, PurePosixPath
 
@@ -230,41 +230,45 @@ def _pattern(name: str) -> str:
     return "/" + "".join(f"\\{char}" if char in "*?[]\\!# " else char for char in name)
 
 
-def check(prepared: Prepared, *, python: str | None = None, timeout_s: float = 1800.0) -> TaskCheck:
+def check(prepared: Prepared, *, judge: Callable[[Path], Scorer] = Scorer) -> TaskCheck:
     """Judge doing nothing, which must fail, and the reference solution, which must pass.
 
     Tests of the named files that the task does not name, and that the reference solution leaves red, are excluded with that reason, and the
     task is sealed anew (``TaskCheck.prepared``).
+
+    Args:
+        prepared: the task.
+        judge: makes a scorer for a repository, such as ``partial(Scorer, python=…, timeout_s=…)``.
 
     Raises:
         TrivetError: git failed.
     """
     task = prepared.task
     if not task.reference:
-        nothing = _nothing(prepared, python, timeout_s)
+        nothing = _nothing(prepared, judge)
         problem = "" if nothing.outcome == "FAIL" else f"doing nothing gives {nothing.outcome}"
         return TaskCheck(prepared=prepared, nothing=nothing, reference=None, problem=problem or "there is no reference solution to try")
     known = {*task.fail_to_pass, *task.pass_to_pass}
     while True:
-        with Scorer(prepared.repo, python=python, timeout_s=timeout_s) as scorer:
+        with judge(prepared.repo) as scorer:
             reference = scorer.score(prepared.base, task.reference, must_turn_green=task.fail_to_pass)
         red = [test for test in red_tests(reference.decision) if test not in known and test.partition("::")[0] in task.files]
         more = tuple((test, "the task does not name it, and its reference solution leaves it red") for test in red)
         if not more or len(prepared.excluded) + len(more) > _MOST_EXCLUDED or {*more} <= {*prepared.excluded}:
             break
         prepared = _sealed(replace(prepared, excluded=(*prepared.excluded, *more)), _Git(prepared.repo))
-    nothing = _nothing(prepared, python, timeout_s)
+    nothing = _nothing(prepared, judge)
     problems = [] if nothing.outcome == "FAIL" else [f"doing nothing gives {nothing.outcome}"]
     if reference.outcome != "PASS":
         problems.append(f"the reference solution gives {reference.outcome}: " + "; ".join(reference.reasons[:3]))
     return TaskCheck(prepared=prepared, nothing=nothing, reference=reference, problem=", and ".join(problems))
 
 
-def _nothing(prepared: Prepared, python: str | None, timeout_s: float) -> RewardRecord:
+def _nothing(prepared: Prepared, judge: Callable[[Path], Scorer]) -> RewardRecord:
     git = _Git(prepared.repo)
     tree = git.run("rev-parse", f"{prepared.base}^{{tree}}").stdout.decode().strip()
     head = git.run(*_WHO, "commit-tree", tree, "-p", prepared.base, "-m", "Do nothing").stdout.decode().strip()
-    with Scorer(prepared.repo, python=python, timeout_s=timeout_s) as scorer:
+    with judge(prepared.repo) as scorer:
         return scorer.score_commit(prepared.base, head, must_turn_green=prepared.task.fail_to_pass)
 
 

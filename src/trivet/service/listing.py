@@ -6,6 +6,7 @@ the few that are left are merged here.
 
 from __future__ import annotations
 
+import re
 from dataclasses import dataclass
 
 from sqlalchemy import Connection, Select, and_, func, or_, select
@@ -16,6 +17,7 @@ from trivet.service.store import Store, score_row, scores_query
 
 PAGE = 50
 s = t.scores.c
+_HEAD = re.compile("[0-9a-f]{4,64}")  # fewer letters begin too many ids
 _TOGETHER = 64
 """Repositories up to which each is asked by itself."""
 _STEP, _STEPS = 500, 40
@@ -36,6 +38,8 @@ class RunQuery:
 
 def runs(store: Store, asked: RunQuery) -> Page[ScoreRow]:
     """A page of scores, newest first. A page may hold fewer rows than asked for and still have a next one (rules alone)."""
+    if asked.head and not _HEAD.fullmatch(asked.head):
+        return Page(rows=(), after=None)
     with store.read() as c:
         ids = list(c.execute(select(t.repositories.c.id).where(t.repositories.c.name.in_(asked.names))).scalars())
         if not ids:

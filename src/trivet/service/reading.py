@@ -94,7 +94,10 @@ def scores(
         # Ids and not names: the index begins with them.
         with store.read() as c:
             ids = c.execute(select(t.repositories.c.id).where(t.repositories.c.name.in_(names))).scalars().all()
-        query = query.where(t.scores.c.repo_id == ids[0] if len(ids) == 1 else t.scores.c.repo_id.in_(ids))
+        if state is not None:  # the sum keeps the planner from the index of repositories: that of states finds few rows
+            query = query.where((t.scores.c.repo_id + 0).in_(ids))
+        else:
+            query = query.where(t.scores.c.repo_id == ids[0] if len(ids) == 1 else t.scores.c.repo_id.in_(ids))
     if after is not None:
         query = query.where(t.scores.c.n < after)
     if merge is not None:
@@ -111,10 +114,11 @@ def scores(
 def queue(store: Store, names: Sequence[str] | None = None, *, limit: int = _MOST) -> tuple[ScoreRow, ...]:
     """The scores that have not ended, oldest first."""
     query = scores_query().where(t.scores.c.state.in_(OPEN))
-    if names is not None:
-        query = query.where(t.repositories.c.name.in_(names))
     with store.read() as c:
-        # The sum keeps the planner from walking a million ended scores in the order of n: few are open, and the index of states has them.
+        if names is not None:
+            ids = c.execute(select(t.repositories.c.id).where(t.repositories.c.name.in_(names))).scalars().all()
+            query = query.where((t.scores.c.repo_id + 0).in_(ids))
+        # The sums keep the planner from walking a million ended scores in the order of n: few are open, and the index of states has them.
         return tuple(score_row(row) for row in c.execute(query.order_by(t.scores.c.n + 0).limit(limit)).mappings())
 
 
