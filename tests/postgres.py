@@ -7,6 +7,7 @@ import pwd
 import shutil
 import subprocess
 import tempfile
+import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -50,9 +51,8 @@ def postgresql() -> Iterator[str]:
         with (root / "log").open("wb") as log:
             child = subprocess.Popen(words, cwd=root, env=env, stdout=log, stderr=log, **as_user)
         try:
-            url = f"postgresql+psycopg://trivet@/postgres?host={root}"
-            _wait(url, child, root / "log")
-            yield url
+            _wait(child, root / "log")
+            yield f"postgresql+psycopg://trivet@/postgres?host={root}"
         finally:
             child.terminate()
             child.wait(30)
@@ -60,20 +60,9 @@ def postgresql() -> Iterator[str]:
         shutil.rmtree(root, ignore_errors=True)
 
 
-def _wait(url: str, child: subprocess.Popen[bytes], log: Path) -> None:
-    import time
-
-    from sqlalchemy import create_engine
-    from sqlalchemy.exc import SQLAlchemyError
-
-    engine = create_engine(url)
-    until = time.monotonic() + 30
-    while True:
+def _wait(child: subprocess.Popen[bytes], log: Path) -> None:
+    end = time.monotonic() + 60
+    while b"ready to accept connections" not in log.read_bytes():
         assert child.poll() is None, log.read_text()
-        try:
-            with engine.connect():
-                break
-        except SQLAlchemyError:
-            assert time.monotonic() < until, log.read_text()
-            time.sleep(0.05)
-    engine.dispose()
+        assert time.monotonic() < end, log.read_text()
+        time.sleep(0.05)

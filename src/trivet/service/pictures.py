@@ -11,16 +11,14 @@ from trivet.sealed.manifest import read_seal
 from trivet.sealed.owners import read_owners
 from trivet.sealed.policy import read_policy
 from trivet.service.mirrors import Brought
-from trivet.service.store import Store, keep_picture, pictured
+from trivet.service.store import Store, keep_picture
 from trivet.zones import Zones
 
 _MOST = 2_000
 
 
-def keep_pictures(store: Store, brought: Brought, repo: str, now: float) -> None:
+def keep_pictures(store: Store, brought: Brought, repo: str, base: str, now: float) -> None:
     """Read leases and owners at a base and keep them; what cannot be read stays as it was, the command has said why."""
-    if pictured(store, repo) == brought.base:
-        return
     with contextlib.suppress(TrivetError), open_repository(brought.path) as repository:
         tree = CommitTree(repository, repository.commit(brought.base))
         policy = read_policy(tree)
@@ -39,4 +37,4 @@ def keep_pictures(store: Store, brought: Brought, repo: str, now: float) -> None
         named = read_owners(tree, policy)
         sealed = [*read_seal(tree, policy, Zones(policy.zones)).tests, *([ledger.path] if ledger.path else [])]
         owners = [{"pattern": path, "names": " ".join(named.of(path.encode("utf-8", "surrogateescape")))} for path in sealed]
-        keep_picture(store, repo, brought.base, leases=leases[:_MOST], owners=owners[:_MOST], now=now)
+        keep_picture(store, repo, base, leases=leases[:_MOST], owners=owners[:_MOST], now=now)

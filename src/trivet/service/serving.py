@@ -27,6 +27,7 @@ from trivet.service.forging import Forging, maker
 from trivet.service.jobs import Client, Engine
 from trivet.service.mirrors import Mirrors
 from trivet.service.oidc import CiTokens
+from trivet.service.patient import patient_protocol
 from trivet.service.settings import Settings
 from trivet.service.steps import Steps
 from trivet.service.store import Store, open_store, sync_repositories
@@ -151,6 +152,7 @@ def _config(app: Litestar, settings: Settings) -> uvicorn.Config:
         app,
         host=server.host,
         port=server.port,
+        http=patient_protocol(server.request_timeout_s),
         log_config=None,
         access_log=False,
         server_header=False,

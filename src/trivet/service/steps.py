@@ -27,7 +27,20 @@ from trivet.service.mirrors import Brought, Mirrors
 from trivet.service.pictures import keep_pictures
 from trivet.service.rows import ScoreRow
 from trivet.service.settings import Repository, Settings
-from trivet.service.store import Decided, Store, decide, end, finish, keep_evidence, keep_log_index, keep_oracle, move, note, score
+from trivet.service.store import (
+    Decided,
+    Store,
+    decide,
+    end,
+    finish,
+    keep_evidence,
+    keep_log_index,
+    keep_oracle,
+    move,
+    note,
+    pictured,
+    score,
+)
 from trivet.service.worker import Worker
 
 ENVELOPE = "decision.dsse.json"
@@ -64,6 +77,7 @@ class Steps:
     mirrors: Mirrors
     worker: Worker
     publisher: Publisher = field(default_factory=Silent)
+    _brought: dict[str, Brought] = field(default_factory=dict)
 
     def repository(self, row: ScoreRow) -> Repository:
         """The settings of a score's repository.
@@ -90,7 +104,7 @@ class Steps:
     def fetch(self, identity: str) -> None:
         """Bring the objects in."""
         row = score(self.store, identity)
-        self._bring(row)
+        self._brought[identity] = self._bring(row)
         move(self.store, identity, "scoring", self.clock(), f"objects of {row.head[:12]} are here")
 
     def _bring(self, row: ScoreRow) -> Brought:
@@ -105,8 +119,8 @@ class Steps:
         row = score(self.store, identity)
         if reading.evidence(self.store, row.n, "decision.json") is not None:
             return -1  # was killed between keeping the files and saying so
-        # Fetched again where this is not the machine that fetched before; asks nobody where it is.
-        brought = self._bring(row)
+        # Fetched again where this is not the process that fetched before; asks nobody where all is there.
+        brought = self._brought.pop(identity, None) or self._bring(row)
         judged = self.worker.judge(
             self.repository(row),
             brought.path,
@@ -132,7 +146,8 @@ class Steps:
         if isinstance(head, dict) and head.get("commit") != row.head:
             raise TrivetError("the decision is about another head", where=identity)
         decide(self.store, identity, decided_of(data, decision), self.clock())
-        keep_pictures(self.store, self._bring(row), row.repo, self.clock())
+        if pictured(self.store, row.repo) != row.base:
+            keep_pictures(self.store, self._bring(row), row.repo, row.base, self.clock())
 
     def _decision(self, row: ScoreRow) -> tuple[dict[str, object], Decision]:
         content = reading.evidence(self.store, row.n, "decision.json")
@@ -181,6 +196,7 @@ class Steps:
 
     def fail(self, identity: str, problem: str) -> None:
         """End a score without a decision. One that is decided stays decided; that it could not be published is noted."""
+        self._brought.pop(identity, None)
         if not end(self.store, identity, "failed", problem, self.clock()):
             row = score(self.store, identity)
             if row.open:
