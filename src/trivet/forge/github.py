@@ -17,7 +17,7 @@ from urllib.parse import quote
 from trivet.errors import ForgeError, UsageError
 from trivet.forge import checks
 from trivet.forge.wire import Patience, RefusedError, UnsureError, Wire
-from trivet.forge.words import DONE, JOIN, Check, Evidence, Published, State, Subject
+from trivet.forge.words import DONE, JOIN, Check, Evidence, Forge, Published, State, Subject
 from trivet.model import Decision
 
 API_VERSION = "2022-11-28"
@@ -140,7 +140,7 @@ class GitHub:
         """See `words.Forge`; the join comes first, so that a green of before ends at once."""
         return Published(wrote=tuple(self._show(_sha(subject.head), checks.pending()[::-1])))
 
-    def finish(self, subject: Subject, decision: Decision) -> Published:
+    def finish(self, subject: Subject, decision: Decision, *, evidence: Evidence | None = None) -> Published:
         """See `words.Forge`."""
         rows = checks.judged(decision)
         head = judged_head(decision)
@@ -154,7 +154,7 @@ class GitHub:
             # Red first of all, so that a green of before ends as soon as it can.
             return Published(wrote=tuple(self._show(head, (rows[-1], *rows[:-1]), known)))
         wrote = [*self._show(head, rows[:-1], known)]
-        problem = self._problem(subject)
+        problem = self._problem(subject) or regretted(self, subject, decision, evidence)
         if problem:
             return Published(wrote=(*wrote, *self._withdraw(head, rows, problem).wrote), stale=problem)
         return Published(wrote=(*wrote, *self._show(head, rows[-1:], known)))
@@ -351,6 +351,16 @@ def moved_on(judged: Subject, now: Subject | None) -> str:
     if now.base_ref != judged.base_ref:
         return f"the change now goes into {now.base_ref}"
     return ""
+
+
+def regretted(forge: Forge, subject: Subject, decision: Decision, evidence: Evidence | None) -> str:
+    """Why an oracle change has no longer the approvals that it was judged with; "" where it has, or where nobody asks."""
+    change = decision.facts.get("change")
+    if evidence is None or subject.number is None or (isinstance(change, Mapping) and change.get("kind") == "patch"):
+        return ""
+    now = forge.complete(subject, forge.approvals(subject), ())
+    lost = sorted({login for login, commit in evidence.approvals if commit == subject.head} - {login for login, _ in now.approvals})
+    return f"the approval of {', '.join(lost)} was taken back while it was judged" if lost else ""
 
 
 def _output(row: Check) -> dict[str, object]:

@@ -15,7 +15,7 @@ from urllib.parse import quote
 
 from trivet.errors import ForgeError, UsageError
 from trivet.forge import checks
-from trivet.forge.github import judged_head, moved_on
+from trivet.forge.github import judged_head, moved_on, regretted
 from trivet.forge.wire import Patience, RefusedError, UnsureError, Wire
 from trivet.forge.words import ADVISORY, DONE, Check, Evidence, Published, State, Subject
 from trivet.model import Decision
@@ -154,7 +154,7 @@ class GitLab:
         self._answer(subject, "pending")
         return Published(wrote=tuple(wrote))
 
-    def finish(self, subject: Subject, decision: Decision) -> Published:
+    def finish(self, subject: Subject, decision: Decision, *, evidence: Evidence | None = None) -> Published:
         """See `words.Forge`. GitLab knows no neutral status, so the advisory lane stands in the comment alone."""
         rows = tuple(row for row in checks.judged(decision) if row.name != ADVISORY)
         head = judged_head(decision)
@@ -168,7 +168,7 @@ class GitLab:
             self._answer(subject, "failed")
             return Published(wrote=tuple(wrote))
         wrote = [*self._show(head, rows[:-1], known)]
-        problem = self._problem(subject)
+        problem = self._problem(subject) or regretted(self, subject, decision, evidence)
         if problem:
             wrote += self._show(head, [checks.refused(problem)], known)
             self._answer(subject, "failed")

@@ -185,14 +185,15 @@ class Keeper:
     def _judge_and_show(self, subject: Subject, evidence: Evidence, key: Key) -> Settled | None:
         """Judge what was seen and show it; None where it is no longer what stands there."""
         self.forge.begin(subject)
-        decision = self._judge(subject, self.forge.complete(subject, evidence, self._teams(subject)))
+        complete = self.forge.complete(subject, evidence, self._teams(subject))
+        decision = self._judge(subject, complete)
         if subject.number is None:
             raise ForgeError("a change without a number has no page", where=subject.name)
         again = self.forge.subject(subject.number)
         if not again.is_open or _key(again, self.forge.approvals(again)) != key:
             return None
-        published = self.forge.finish(subject, decision)
-        if published.stale and moved_on(subject, self.forge.current(subject)):
+        published = self.forge.finish(subject, decision, evidence=complete)
+        if published.stale and (moved_on(subject, self.forge.current(subject)) or _key(again, self.forge.approvals(again)) != key):
             return None
         if self._comments:
             self.forge.comment(subject, decision)

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Literal, Protocol
+from typing import Any, Literal, Protocol
 
 from trivet.model import Decision, LegName
 
@@ -55,6 +56,16 @@ class Evidence:
     approvals: tuple[tuple[str, str], ...] = ()
     labels: tuple[str, ...] = ()
     teams: tuple[tuple[str, tuple[str, ...]], ...] = ()
+
+    @classmethod
+    def of(cls, document: Mapping[str, Any]) -> Evidence:
+        """The evidence that `document` gives."""
+        return cls(
+            author=str(document["author"]),
+            approvals=tuple((str(row["login"]), str(row["commit"])) for row in document.get("approvals", ())),
+            labels=tuple(map(str, document.get("labels", ()))),
+            teams=tuple((str(team), tuple(map(str, members))) for team, members in document.get("teams", {}).items()),
+        )
 
     def document(self) -> dict[str, object]:
         """The review evidence that ``--review`` reads."""
@@ -139,8 +150,11 @@ class Forge(Protocol):
     def begin(self, subject: Subject) -> Published:
         """Show that the change is being judged; a green of before is gone afterwards."""
 
-    def finish(self, subject: Subject, decision: Decision) -> Published:
-        """Show the decision: a success last, and only while the change is still the one that was judged."""
+    def finish(self, subject: Subject, decision: Decision, *, evidence: Evidence | None = None) -> Published:
+        """Show the decision: a success last, and only while the change is still the one that was judged.
+
+        ``evidence``: what an oracle change was judged with; a success is not shown where its approvals are others by now (1 or 2 calls).
+        """
 
     def comment(self, subject: Subject, decision: Decision, *, always: bool = False) -> Published:
         """Write the one comment, or bring it up to date."""

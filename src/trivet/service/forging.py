@@ -20,7 +20,7 @@ from trivet.git import open_repository
 from trivet.model import Decision
 from trivet.reviewing import carried, named_teams, queued_number
 from trivet.service import reading
-from trivet.service.asking import SUBJECT, Taking, ask_for, cancel
+from trivet.service.asking import REVIEW, SUBJECT, Taking, ask_for, cancel
 from trivet.service.mirrors import Mirrors
 from trivet.service.rows import ScoreRow
 from trivet.service.settings import ForgeTable, Repository, Settings, read_secret
@@ -97,12 +97,14 @@ class Forging:
     def finish(self, repo: Repository, row: ScoreRow, decision: Decision) -> str:
         """Show a decision where a forge asked for it; in a few words, what was shown."""
         subject = self._subject(row) if repo.forge else None
-        return self.show(repo, subject, decision) if subject is not None else ""
+        review = reading.evidence(self.store, row.n, REVIEW)
+        evidence = None if review is None else Evidence.of(msgspec.json.decode(review))
+        return self.show(repo, subject, decision, evidence) if subject is not None else ""
 
-    def show(self, repo: Repository, subject: Subject, decision: Decision) -> str:
-        """Show a decision about a change; in a few words, what was shown."""
+    def show(self, repo: Repository, subject: Subject, decision: Decision, evidence: Evidence | None = None) -> str:
+        """Show a decision about a change, unless the approvals in ``evidence`` are gone; in a few words, what was shown."""
         forge = self.forge(repo)
-        done = forge.finish(subject, decision)
+        done = forge.finish(subject, decision, evidence=evidence)
         if done.stale:
             return f"not shown on {subject.name}: {done.stale}"
         if _table(self.settings, repo).comment:

@@ -146,6 +146,20 @@ def test_whatever_fails_once_the_end_is_the_same(fake: FakeGitLab, fault: str, p
     assert not fake.green
 
 
+def test_an_approval_that_was_taken_back_ends_without_a_green(fake: FakeGitLab) -> None:
+    fake.approve(4, "rosa")
+    forge = gitlab(fake)
+    subject = forge.subject(4)
+    evidence = forge.complete(subject, forge.approvals(subject), ())
+    assert type(evidence).of(evidence.document()) == evidence
+    assert not forge.finish(subject, decision("a"), evidence=evidence).stale
+    fake.green.clear()
+    fake.unapprove(4, "rosa")
+    forge.begin(subject)
+    assert "rosa was taken back" in forge.finish(subject, decision("a"), evidence=evidence).stale
+    assert not fake.green
+
+
 def test_there_is_one_comment_and_nobody_elses_is_touched(fake: FakeGitLab) -> None:
     fake._note(4, "agent", f"{checks.MARKER}\nMERGE_OK")
     forge = gitlab(fake)

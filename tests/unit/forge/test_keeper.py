@@ -151,6 +151,22 @@ def test_an_approval_withdrawn_while_judging_does_not_count() -> None:
     assert not fake.green
 
 
+def test_an_approval_withdrawn_while_the_legs_are_shown_does_not_count() -> None:
+    fake = FakeGitHub()
+    fake.open(3, head="o")
+    fake.review(3, "rosa")
+
+    def withdraw(method: str, path: str) -> None:
+        run = fake.latest("o").get("trivet/flake-lease")
+        if method == "PATCH" and run and path.endswith(str(run["id"])):
+            fake.review(3, "rosa", "CHANGES_REQUESTED")
+
+    fake.before = withdraw
+    keeper(fake, Judge(oracle={"o"})).settle(3)
+    assert fake.shown("o")["trivet/join"] == "failure"
+    assert not fake.green
+
+
 def test_a_queue_entry_that_was_dissolved_gets_no_verdict() -> None:
     fake = FakeGitHub()
     service = keeper(fake, Judge(good={"q"}))
