@@ -9,10 +9,11 @@ from pathlib import Path
 
 import pytest
 
+from doc_examples import example
 from repos import VERDICTS, Repo
 from trivet.errors import UsageError
-from trivet.reward import Scorer, score
-from trivet.tasks import check, prepare, read_tasks
+from trivet.reward import RewardRecord, Scorer, score
+from trivet.tasks import prepare, read_tasks
 
 SRC = str(Path(__file__).resolve().parents[2] / "src")
 QUICK = ("--isolation", "shared", "--controls", "sample", "--reruns", "1")
@@ -38,11 +39,14 @@ def place(tmp_path_factory):
     return repo, base, partial(Scorer, options=QUICK, environ=environ, retries=0)
 
 
-def test_a_patch_that_mends_earns_one_and_one_that_does_not_earns_nothing(place) -> None:
+def test_a_patch_that_mends_earns_one_and_one_that_does_not_earns_nothing(place, monkeypatch) -> None:
     repo, base, scorer = place
     before = repo.git("for-each-ref"), repo.git("count-objects", "-v"), repo.git("status", "--porcelain")
+    monkeypatch.setattr("trivet.reward.Scorer", scorer)
+    known = {"repo": repo.root, "base": base, "patch": diff(repo, {"src/pkg/core.py": RIGHT}), "python": None}
+    exec(compile(example("clients.md", "A reward for RL loops"), "clients.md", "exec"), known)
+    good = known["record"]
     with scorer(repo.root) as judge:
-        good = judge.score(base, diff(repo, {"src/pkg/core.py": RIGHT}), must_turn_green=["tests/sealed/test_core.py::test_double"])
         again = judge.score(base, diff(repo, {"src/pkg/core.py": RIGHT}))
         cheat = judge.score(base, diff(repo, {"src/pkg/core.py": RIGHT, "tests/sealed/test_core.py": "def test_double():\n    pass\n"}))
         bad = judge.score(base, diff(repo, {"src/pkg/core.py": WRONG + "\n"}))
@@ -52,6 +56,13 @@ def test_a_patch_that_mends_earns_one_and_one_that_does_not_earns_nothing(place)
     assert (cheat.outcome, cheat.reward, cheat.verdicts["oracle-integrity"]) == ("FAIL", 0.0, "FAIL")
     assert before[0] == repo.git("for-each-ref")
     assert before[2] == repo.git("status", "--porcelain")
+
+
+def test_the_reward_of_the_documentation_leaves_bad_days_out_but_not_bad_patches() -> None:
+    known: dict = {}
+    exec(compile(example("clients.md", "A reward for RL loops", number=1), "clients.md", "exec"), known)
+    records = [RewardRecord(outcome=outcome, reward=reward, suspect=suspect) for outcome, reward, suspect in (("PASS", 1.0, False), ("FAIL", 0.0, False), ("INFRA", None, False), ("INFRA", None, True))]
+    assert [known["reward_of"](record) for record in records] == [1.0, 0.0, None, 0.0]
 
 
 def test_what_could_not_be_judged_is_no_zero(place) -> None:
@@ -82,7 +93,7 @@ def test_a_wrong_call_is_an_error_and_no_reward(place, tmp_path) -> None:
         score(tmp_path, "main", "x")
 
 
-def test_an_imported_task_rewards_its_reference_and_not_idleness(tmp_path, place) -> None:
+def test_an_imported_task_rewards_its_reference_and_not_idleness(tmp_path, place, monkeypatch) -> None:
     _, _, scorer = place
     repo = Repo(tmp_path / "origin")
     base = repo.commit({"pkg/__init__.py": "", "pkg/core.py": WRONG, "tests/conftest.py": "", "tests/test_core.py": "def test_old():\n    assert True\n", "tests/test_other.py": ""})
@@ -93,12 +104,16 @@ def test_an_imported_task_rewards_its_reference_and_not_idleness(tmp_path, place
     }  # fmt: skip
     (tmp_path / "tasks.jsonl").write_text(json.dumps(row) + "\n")
     (task,) = read_tasks(tmp_path / "tasks.jsonl")
-    prepared = prepare(task, repo.root, tmp_path / "task")
-    checked = check(prepared, judge=scorer)
+    # The example of the documentation does the work: prepare, check, and a score of the reference.
+    monkeypatch.setattr("trivet.reward.Scorer", scorer)
+    known = {"tasks_file": tmp_path / "tasks.jsonl", "source": repo.root, "out": tmp_path / "tasks", "python": None}
+    (tmp_path / "tasks").mkdir()
+    exec(compile(example("clients.md", "Importing SWE-bench-like"), "clients.md", "exec"), known)
+    checked, record = known["checked"], known["record"]
     assert checked.fit, checked.problem
-    assert (checked.nothing.outcome, checked.reference.outcome) == ("FAIL", "PASS")
+    assert (checked.nothing.outcome, checked.reference.outcome, record.reward) == ("FAIL", "PASS", 1.0)
     assert [test for test, _ in checked.prepared.excluded] == ["tests/test_core.py::test_never"]
     with pytest.raises(UsageError, match="exists"):
-        prepare(task, repo.root, tmp_path / "task")
+        prepare(task, repo.root, tmp_path / "tasks" / "pkg-1")
     with pytest.raises(UsageError, match="no commit"):
-        prepare(task, Repo(tmp_path / "empty").root, tmp_path / "task-2")
+        prepare(task, Repo(tmp_path / "empty").root, tmp_path / "tasks" / "pkg-2")

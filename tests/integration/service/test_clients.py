@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import json
 import os
 import sys
 from collections.abc import Iterator
@@ -12,7 +13,9 @@ import pytest
 from mcp import ClientSession, StdioServerParameters
 from mcp.client.stdio import stdio_client
 
+from doc_examples import example
 from service_process import ROOT, Place, Running
+from trivet.cli import load, parser_of
 from trivet.client import Client
 from trivet.errors import ClientError
 
@@ -53,6 +56,22 @@ def test_a_score_is_asked_for_and_waited_for(service) -> None:
         assert len(client.scores("alpha")) >= 3
         assert client.leases("alpha") == ()
         assert client.history("alpha")["repo"] == "alpha"
+
+
+def test_the_example_of_the_documentation_runs(service, capsys) -> None:
+    head = next(head for head in service.place.heads if head[-1] in "abcd")
+    known = {"url": service.address, "token": service.token, "base": service.place.base, "head": head}
+    exec(compile(example("clients.md", "trivet.client"), "clients.md", "exec"), known)
+    told = capsys.readouterr().out
+    assert "MERGE_BLOCKED" in told
+    assert "TRV201 tests/sealed/test_a.py:3" in told
+
+
+def test_agents_can_be_configured_as_the_documentation_says() -> None:
+    configured = json.loads(example("clients.md", "Tools for agents", language="json"))["mcpServers"]["trivet"]
+    assert configured["command"] == "trivet"
+    args = parser_of("mcp", load("mcp")).parse_args(configured["args"][1:])
+    assert (args.server, args.repo, str(args.token_file)) == ("https://scores.example", ["shop"], "trivet.token")
 
 
 def test_refusals_have_their_status(service) -> None:
