@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from dataclasses import replace
 
-from trivet.forge.github import queued_number
+from trivet.forge.standing import queued_number
 from trivet.forge.words import Evidence, Subject
 from trivet.git import CommitTree, Repository
 from trivet.sealed.owners import read_owners

@@ -57,7 +57,7 @@ def _review(args: argparse.Namespace, door: Door) -> int:
 
 def _queued(args: argparse.Namespace, door: Door, forge: GitHub, queued: Subject) -> Evidence:
     """Approvals of the pull request behind an entry of the merge queue, where the entry holds it and nothing else."""
-    from trivet.forge.github import queued_number  # noqa: PLC0415
+    from trivet.forge.standing import queued_number  # noqa: PLC0415
     from trivet.git import open_repository  # noqa: PLC0415
     from trivet.reviewing import carried  # noqa: PLC0415
 
@@ -91,7 +91,7 @@ def _comment(args: argparse.Namespace, door: Door) -> int:
     if subject.number is None:
         output.say("comment: an entry of the merge queue has no page\n")
         return 0
-    from trivet.forge.github import judged_head, moved_on  # noqa: PLC0415
+    from trivet.forge.standing import judged_head, moved_on  # noqa: PLC0415
 
     with forge.wire:
         now = forge.subject(subject.number)
@@ -133,7 +133,7 @@ def _forge(args: argparse.Namespace, door: Door) -> GitHub:
 def _event_subject(args: argparse.Namespace, door: Door) -> Subject:
     """What the job is about: ``--number``, else the event; an event says which branch the job was started for."""
     from trivet.forge.events import document, github_payload, queue_subject  # noqa: PLC0415
-    from trivet.forge.github import pull_subject  # noqa: PLC0415
+    from trivet.forge.standing import pull_subject  # noqa: PLC0415
 
     path = args.event or (Path(door.environ["GITHUB_EVENT_PATH"]) if door.environ.get("GITHUB_EVENT_PATH") else None)
     data = {}

@@ -55,7 +55,7 @@ def run(args: argparse.Namespace, door: Door) -> int:
             return options.tell(forge.begin(subject), "statuses", output.say)
         wanted = getattr(args, "target", "") or door.environ.get("CI_MERGE_REQUEST_TARGET_BRANCH_NAME", "")
         stale = options.same_target(subject, decision, wanted)
-        from trivet.forge.github import judged_head  # noqa: PLC0415
+        from trivet.forge.standing import judged_head  # noqa: PLC0415
 
         if not stale and judged_head(decision) != subject.head:
             stale = f"the head has moved on to {subject.head[:12]}"

@@ -9,7 +9,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from trivet.errors import ForgeError, SignatureError, TrivetError, UsageError
-from trivet.forge.github import pull_subject
+from trivet.forge.standing import pull_subject
 from trivet.forge.words import Event, EventKind, Subject
 
 BODY_LIMIT_B = 25_000_000

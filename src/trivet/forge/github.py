@@ -16,16 +16,15 @@ from urllib.parse import quote
 
 from trivet.errors import ForgeError, UsageError
 from trivet.forge import checks
+from trivet.forge.standing import COMMIT, commit_id, judged_head, moved_on, pull_subject, regretted
 from trivet.forge.wire import Patience, RefusedError, UnsureError, Wire
-from trivet.forge.words import DONE, JOIN, Check, Evidence, Forge, Published, State, Subject
+from trivet.forge.words import DONE, JOIN, Check, Evidence, Published, State, Subject
 from trivet.model import Decision
 
 API_VERSION = "2022-11-28"
 TEAMS_KEPT_S = 600.0
 """Members of a team are asked for again after this long, and whenever a caller says so."""
 _REPOSITORY = re.compile(r"[A-Za-z0-9_.-]{1,100}/[A-Za-z0-9_.-]{1,100}")
-_SHA = re.compile(r"[0-9a-f]{40}|[0-9a-f]{64}")
-_QUEUED = re.compile(r"/pr-(\d+)-[0-9a-f]{40,64}$")
 _CONCLUSIONS: dict[State, str] = {"success": "success", "failure": "failure", "not-run": "cancelled", "neutral": "neutral"}
 _LEVELS = {"error": "failure", "warning": "warning", "note": "notice"}
 _OURS = "trivet:"
@@ -84,7 +83,7 @@ class GitHub:
             raise
         target = row.get("object")
         head = str(target.get("sha", "")) if isinstance(target, dict) else ""
-        return Subject(number=None, head=_sha(head), base=subject.base, base_ref=subject.base_ref, queue_ref=subject.queue_ref)
+        return Subject(number=None, head=commit_id(head), base=subject.base, base_ref=subject.base_ref, queue_ref=subject.queue_ref)
 
     def open_changes(self) -> tuple[Subject, ...]:
         """See `words.Forge`."""
@@ -138,7 +137,7 @@ class GitHub:
 
     def begin(self, subject: Subject) -> Published:
         """See `words.Forge`; the join comes first, so that a green of before ends at once."""
-        return Published(wrote=tuple(self._show(_sha(subject.head), checks.pending()[::-1])))
+        return Published(wrote=tuple(self._show(commit_id(subject.head), checks.pending()[::-1])))
 
     def finish(self, subject: Subject, decision: Decision, *, evidence: Evidence | None = None) -> Published:
         """See `words.Forge`."""
@@ -146,7 +145,7 @@ class GitHub:
         head = judged_head(decision)
         if head != subject.head:
             reason = f"the decision is about {head[:12] or 'no commit'}, not about {subject.head[:12]}"
-            return self._withdraw(head, rows, reason) if _SHA.fullmatch(head) else Published(stale=reason)
+            return self._withdraw(head, rows, reason) if COMMIT.fullmatch(head) else Published(stale=reason)
         known = self._runs(head)
         if all(_is_shown(row, known.get(row.name)) for row in rows):
             return Published()
@@ -268,7 +267,7 @@ class GitHub:
         """Our newest run of each name at a commit."""
         query = {"filter": "latest"} | ({"app_id": self._app} if self._app else {})
         found: dict[str, dict[str, Any]] = {}
-        for row in self.wire.rows(self._at(f"/commits/{_sha(head)}/check-runs"), "check_runs", **query):
+        for row in self.wire.rows(self._at(f"/commits/{commit_id(head)}/check-runs"), "check_runs", **query):
             name = str(row.get("name", ""))
             if str(row.get("external_id") or "").startswith(_OURS) and int(row["id"]) > int(found.get(name, {}).get("id", -1)):
                 found[name] = row
@@ -309,60 +308,6 @@ def plain_headers() -> dict[str, str]:
     return {key: value for key, value in made.items() if key != "user-agent"} | {"x-github-api-version": API_VERSION}
 
 
-def pull_subject(row: Mapping[str, Any]) -> Subject:
-    """A pull request as the API and the webhooks give it.
-
-    Raises:
-        ForgeError: a part is missing.
-    """
-    try:
-        user = row.get("user") or {}
-        return Subject(
-            number=int(row["number"]),
-            head=_sha(str(row["head"]["sha"])),
-            base=_sha(str(row["base"]["sha"])),
-            base_ref=str(row["base"]["ref"]),
-            author=str(user.get("login") or "ghost"),
-            is_open=row.get("state") == "open",
-            labels=tuple(str(label.get("name", "")) for label in row.get("labels") or () if isinstance(label, dict)),
-        )
-    except (KeyError, TypeError, ValueError, AttributeError) as error:
-        raise ForgeError(f"a pull request without its {error}", hint="is the address that of the API?") from error
-
-
-def queued_number(subject: Subject) -> int | None:
-    """The pull request that an entry of the merge queue is made of, None where its branch does not say."""
-    found = _QUEUED.search(subject.queue_ref)
-    return int(found[1]) if found else None
-
-
-def judged_head(decision: Decision) -> str:
-    """The commit that a decision is about, "" where it does not say."""
-    head = decision.facts.get("head")
-    return str(head.get("commit") or "") if isinstance(head, Mapping) else ""
-
-
-def moved_on(judged: Subject, now: Subject | None) -> str:
-    """Why a judgement of ``judged`` says nothing about ``now``; "" where it does."""
-    if now is None or not now.is_open:
-        return "the change is closed or gone"
-    if now.head != judged.head:
-        return f"the head has moved on to {now.head[:12]}"
-    if now.base_ref != judged.base_ref:
-        return f"the change now goes into {now.base_ref}"
-    return ""
-
-
-def regretted(forge: Forge, subject: Subject, decision: Decision, evidence: Evidence | None) -> str:
-    """Why an oracle change has no longer the approvals that it was judged with; "" where it has, or where nobody asks."""
-    change = decision.facts.get("change")
-    if evidence is None or subject.number is None or (isinstance(change, Mapping) and change.get("kind") == "patch"):
-        return ""
-    now = forge.complete(subject, forge.approvals(subject), ())
-    lost = sorted({login for login, commit in evidence.approvals if commit == subject.head} - {login for login, _ in now.approvals})
-    return f"the approval of {', '.join(lost)} was taken back while it was judged" if lost else ""
-
-
 def _output(row: Check) -> dict[str, object]:
     output: dict[str, object] = {"title": row.title[:250], "summary": row.summary or row.title}
     if row.notes:
@@ -396,9 +341,3 @@ def _object(data: Any) -> dict[str, Any]:
     if not isinstance(data, dict):
         raise ForgeError("the answer is no object", hint="is the address that of the API?")
     return data
-
-
-def _sha(text: str) -> str:
-    if not _SHA.fullmatch(text):
-        raise ForgeError(f"not a commit id: {text[:80]!r}")
-    return text

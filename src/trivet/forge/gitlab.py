@@ -15,7 +15,7 @@ from urllib.parse import quote
 
 from trivet.errors import ForgeError, UsageError
 from trivet.forge import checks
-from trivet.forge.github import judged_head, moved_on, regretted
+from trivet.forge.standing import judged_head, moved_on, regretted
 from trivet.forge.wire import Patience, RefusedError, UnsureError, Wire
 from trivet.forge.words import ADVISORY, DONE, Check, Evidence, Published, State, Subject
 from trivet.model import Decision

@@ -15,7 +15,7 @@ from dataclasses import dataclass, replace
 from typing import Protocol
 
 from trivet.errors import ForgeError
-from trivet.forge.github import moved_on, queued_number
+from trivet.forge.standing import moved_on, queued_number
 from trivet.forge.words import Event, Evidence, Forge, Subject
 from trivet.model import Decision
 
