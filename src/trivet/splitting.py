@@ -8,16 +8,19 @@ from __future__ import annotations
 import re
 import subprocess
 import tempfile
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from pathlib import Path
 
-from trivet.errors import GitError, UsageError
+from trivet.errors import GitError, PolicyError, UsageError
 from trivet.git import GITLINK, CommitTree, Repository, open_repository
 from trivet.git_home import git_environment, git_program
+from trivet.legs import oracle as oracle_leg
 from trivet.legs.oracle import change_kind
-from trivet.model import Change, Commit, Zone, text_of
+from trivet.model import Change, Commit, Duty, Finding, Policy, Zone, text_of
+from trivet.rules import RULES
 from trivet.sealed.changes import read_changes
+from trivet.sealed.manifest import read_seal
 from trivet.sealed.owners import read_owners
 from trivet.sealed.policy import read_policy
 from trivet.zones import Zones
@@ -28,13 +31,17 @@ _TIMEOUT_S = 120
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Part:
-    """One half: its branch and commit, its paths, and how it will be judged. ``owners`` may send or approve the oracle part."""
+    """One half: its branch and commit, its paths, and how it would be judged. ``owners`` may send or approve the oracle part.
+
+    ``findings``: what oracle-integrity would say against it already, before anything runs.
+    """
 
     branch: str
     commit: str
     paths: tuple[tuple[str, Zone], ...]
     judged: str
     owners: tuple[str, ...] = ()
+    findings: tuple[Finding, ...] = ()
 
 
 def split(path: Path, base_rev: str, head_rev: str, *, force: bool = False) -> tuple[Part, Part]:
@@ -73,21 +80,57 @@ def split(path: Path, base_rev: str, head_rev: str, *, force: bool = False) -> t
         writer.check(f"trivet/split-source-{short}", f"trivet/split-oracle-{short}", force=force)
         first = writer.branch(f"trivet/split-source-{short}", source, "Production code", force=force)
         second = writer.branch(f"trivet/split-oracle-{short}", oracle, "Oracles and control files", force=force)
-        return (
-            Part(
-                branch=f"trivet/split-source-{short}",
-                commit=first,
-                paths=_paths(source, moved),
-                judged="a patch: three verdicts on base's oracles",
-            ),
-            Part(
-                branch=f"trivet/split-oracle-{short}",
-                commit=second,
-                paths=_paths(oracle, moved),
-                judged="an oracle change: an owner has to send or approve it",
-                owners=names,
-            ),
+        judge = _Judge(repository, base, policy, zones)
+        judged, findings = judge.patch(repository.commit(first))
+        source_part = Part(
+            branch=f"trivet/split-source-{short}", commit=first, paths=_paths(source, moved), judged=judged, findings=findings
         )
+        judged, findings = judge.oracle_change(repository.commit(second), owners.duties)
+        oracle_part = Part(
+            branch=f"trivet/split-oracle-{short}",
+            commit=second,
+            paths=_paths(oracle, moved),
+            judged=judged,
+            owners=names,
+            findings=findings,
+        )
+        return source_part, oracle_part
+
+
+class _Judge:
+    """Says how a branch would be judged, as far as that can be said before anything runs."""
+
+    def __init__(self, repository: Repository, base: Commit, policy: Policy, zones: Zones) -> None:
+        self._repository, self._base, self._policy, self._zones = repository, base, policy, zones
+        self._seal = read_seal(CommitTree(repository, base, "base"), policy, zones)
+
+    def patch(self, commit: Commit) -> tuple[str, tuple[Finding, ...]]:
+        """The source part: oracle-integrity, and what src-score would run."""
+        facts = read_changes(self._repository, self._base, commit, self._policy, self._zones)
+        verdict = oracle_leg.judge(facts, self._seal)
+        files = len(self._seal.tests)
+        ran = f"src-score runs the {files} sealed test {'file' if files == 1 else 'files'} of base on it"
+        rest = ran if verdict.status == "PASS" else "src-score would not run"
+        return f"a patch: oracle-integrity {verdict.status}; {rest}", verdict.findings
+
+    def oracle_change(self, commit: Commit, duties: Callable[[bytes], tuple[Duty, ...]]) -> tuple[str, tuple[Finding, ...]]:
+        """The oracle part: who has to stand behind it, and whether its manifests are in step with its files."""
+        facts = read_changes(self._repository, self._base, commit, self._policy, self._zones)
+        tree = CommitTree(self._repository, commit, "oracle part")
+        findings = list(oracle_leg.findings_of_names(facts))
+        try:
+            policy = read_policy(tree)
+            findings += oracle_leg.findings_of_seal(read_seal(tree, policy, Zones(policy.zones)))
+        except PolicyError as error:
+            findings.append(Finding(rule="TRV127", message=error.message, path=b"trivet.toml", next=RULES["TRV127"].next))
+        for change in facts.changes:
+            if not duties(change.path):
+                message = f"base's CODEOWNERS names nobody for {text_of(change.path)}: only signed commits can move it"
+                findings.append(Finding(rule="TRV116", message=message, path=change.path, level="warning", next=RULES["TRV116"].next))
+        wrong = any(finding.level == "error" for finding in findings)
+        word = "an owner has to send or approve it"
+        word = "oracle-integrity FAIL, whoever sends it, until what is told here is mended" if wrong else word
+        return f"an oracle change: {word}; then its new and changed properties are tried on base's source", tuple(findings)
 
 
 def _word(changes: Iterable[Change]) -> str:

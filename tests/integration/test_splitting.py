@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import json
 import subprocess
 from pathlib import Path
 
 import pytest
 
+from trivet.cli import main
 from trivet.errors import UsageError
 from trivet.splitting import split
 
@@ -102,3 +104,36 @@ def test_a_conflict_asks_for_a_rebase(repo: Path) -> None:
     git(repo, "checkout", "-q", "-b", "trunk", "base")
     with pytest.raises(UsageError, match="does not merge"):
         split(repo, commit(repo, {"src/a.py": "A = 5\n"}), head)
+
+
+def test_each_part_says_how_it_would_be_judged(repo: Path) -> None:
+    """What can be said before anything runs: oracle-integrity of the source part, owners and manifests of the oracle part."""
+    head = commit(repo, {"src/a.py": "A = 2\n", "tests/sealed/test_a.py": "def test_a():\n    assert 1\n"})
+    first, second = split(repo, "base", head)
+    assert first.judged == "a patch: oracle-integrity PASS; src-score runs the 1 sealed test file of base on it"
+    assert second.judged.startswith("an oracle change: an owner has to send or approve it; then")
+    assert (first.findings, second.findings) == ((), ())
+
+
+def test_what_speaks_against_a_part_already_is_told(repo: Path) -> None:
+    """A new sealed test that no manifest lists, a module that shadows, a path that nobody owns."""
+    git(repo, "checkout", "-q", "-B", "trunk", "base")
+    commit(repo, {"CODEOWNERS": "/tests/sealed/ @oracle-owners\n"})
+    git(repo, "tag", "-f", "base")
+    head = commit(repo, {"src/a.py": "A = 2\n", "src/linked.py": "", "tests/sealed/test_b.py": "def test_b():\n    assert 1\n", "tox.ini": "[x]\n"})
+    first, second = split(repo, "base", head)
+    assert (first.findings, {finding.rule for finding in second.findings}) == ((), {"TRV110", "TRV116"})
+    assert "oracle-integrity FAIL" in second.judged
+    assert [finding.path for finding in second.findings if finding.rule == "TRV116"] == [b"tox.ini"]
+
+
+def test_the_command_tells_both_parts(repo: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """As text, with odd names shown as text, and as JSON."""
+    head = commit(repo, {"src/a\x1b[31m.py": "A = 2\n", "tests/sealed/test_a.py": "def test_a():\n    assert 1\n"})
+    assert main(["split", "--repo", str(repo), "--base", "base", "--head", head]) == 0
+    text = capsys.readouterr().out
+    assert ("\x1b" in text, "src/a\\x1b[31m.py" in text) == (False, True)
+    assert "judged as a patch: oracle-integrity PASS" in text
+    assert main(["split", "--repo", str(repo), "--base", "base", "--head", head, "--force", "--json"]) == 0
+    first, second = json.loads(capsys.readouterr().out)["parts"]
+    assert (first["findings"], second["owners"]) == ([], ["@oracle-owners"])

@@ -14,6 +14,7 @@ from pathlib import Path
 from trivet.cli import Door, output, progress
 from trivet.errors import UsageError
 from trivet.model import AdvisoryReport
+from trivet.report import escape
 
 
 def arguments(parser: argparse.ArgumentParser) -> None:
@@ -59,19 +60,14 @@ def _report(args: argparse.Namespace, door: Door) -> AdvisoryReport | None:
         return report(replace(request, show=show))
 
 
-def _clean(text: str) -> str:
-    """One line without control characters: names of tests are text from the patch."""
-    return "".join(char if char.isprintable() else f"\\x{ord(char):02x}" for char in text)[:500]
-
-
 def _text(found: AdvisoryReport | None) -> str:
     if found is None:
         return "advisory: head has no proposed tests\n"
     lines = ["advisory (decides nothing): " + (", ".join(f"{count} {word}" for word, count in found.counts) or "no test ran")]
     if found.coverage is not None:
         lines.append(f"  changed lines covered: {100 * found.coverage:.0f} %")
-    lines += [f"  note  {_clean(note)}" for note in found.notes]
-    lines += [f"  {_clean(word):14} {_clean(name)}" for name, word in found.tests]
+    lines += [f"  note  {escape.line(note, 500)}" for note in found.notes]
+    lines += [f"  {escape.line(word, 400):14} {escape.name(name)}" for name, word in found.tests]
     return "\n".join(lines) + "\n"
 
 
@@ -79,9 +75,9 @@ def _markdown(found: AdvisoryReport | None) -> str:
     if found is None:
         return "## Advisory lane\n\nHead has no proposed tests.\n"
     rows = ["## Advisory lane", "", "It decides nothing.", "", "| count | what |", "|---|---|"]
-    rows += [f"| {count} | {word} |" for word, count in found.counts]
+    rows += [f"| {count} | {escape.markdown(word)} |" for word, count in found.counts]
     if found.coverage is not None:
         rows += ["", f"Changed lines covered: {100 * found.coverage:.0f} %"]
-    notes = [_clean(note).replace("`", "'") for note in found.notes]
-    rows += ["", *(f"- `{note}`" for note in notes)] if notes else []
+    rows += ["", *(f"- {escape.markdown(note, 500)}" for note in found.notes)] if found.notes else []
+    rows += ["", *(f"- {escape.code(escape.name(name))} {escape.markdown(word, 400)}" for name, word in found.tests)] if found.tests else []
     return "\n".join(rows) + "\n"

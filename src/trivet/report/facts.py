@@ -8,6 +8,8 @@ from dataclasses import dataclass
 from trivet.model import Decision, Finding, Verdict
 from trivet.rules import RULES, Rule
 
+_NAMED = 5
+"""Advisory tests of one word that are named."""
 _UNKNOWN = Rule(id="", leg="src-score", title="rule of another version", why="", next="")
 
 
@@ -108,6 +110,27 @@ def turned_green(decision: Decision) -> tuple[str, ...]:
     return tuple(str(item) for item in sequence(decision.facts.get("turned_green")))
 
 
+def certificates(decision: Decision) -> tuple[tuple[str, str], ...]:
+    """(property, what is known about it in short) of each new or changed property of an oracle change."""
+    found = []
+    for row in sequence(mapping(decision, "run").get("certificates")):
+        if not isinstance(row, Mapping):
+            continue
+        said = [str(row.get("outcome", ""))]
+        if row.get("outcome") == "green":
+            said.append(f"{_number(row.get('controls'))} of {_number(row.get('tried'))} altered copies failed as they must")
+            said.append(f"executes {_number(row.get('executes'))} production functions")
+        steady = sequence(row.get("steady"))
+        said += [f"same under {len(steady)} other environments"] if steady else []
+        said += [f"against it: {', '.join(map(str, sequence(row.get('faults'))))}"] if sequence(row.get("faults")) else []
+        found.append((str(row.get("property", "")), "; ".join(said)))
+    return tuple(found)
+
+
+def _number(value: object) -> int:
+    return value if isinstance(value, int) else 0
+
+
 def advisory(decision: Decision) -> tuple[str, ...]:
     """The advisory lane in short phrases; it never decides."""
     report = mapping(decision, "advisory")
@@ -118,6 +141,12 @@ def advisory(decision: Decision) -> tuple[str, ...]:
     coverage = report.get("coverage")
     if isinstance(coverage, (int, float)):
         phrases.append(f"changed lines covered: {100 * coverage if coverage <= 1 else coverage:.0f} %")
+    pairs = [sequence(pair) for pair in sequence(report.get("tests"))]
+    for word in ("shows the fix", "red", "flaky"):
+        names = [str(pair[0]) for pair in pairs if len(pair) > 1 and str(pair[1]).partition(",")[0] == word]
+        if names:
+            more = f" and {len(names) - _NAMED} more" if len(names) > _NAMED else ""
+            phrases.append(f"{word}: {', '.join(names[:_NAMED])}{more}")
     return (*phrases, *(str(note) for note in sequence(report.get("notes"))))
 
 

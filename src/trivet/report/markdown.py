@@ -6,7 +6,7 @@ from collections.abc import Iterator
 
 from trivet.model import Decision
 from trivet.report import escape
-from trivet.report.facts import Group, advisory, commits, groups, outcome, run_facts, turned_green
+from trivet.report.facts import Group, advisory, certificates, commits, groups, outcome, run_facts, turned_green
 from trivet.rules import RULES
 
 LIMIT_B = 1_000_000
@@ -56,6 +56,14 @@ def _details(decision: Decision) -> Iterator[str]:
         yield f"### {len(fixed)} sealed {'test' if len(fixed) == 1 else 'tests'} turned green"
         yield ""
         yield from (f"- {escape.code(test)}" for test in fixed[:SHOWN])
+        yield ""
+    proven = certificates(decision)
+    if proven:
+        yield f"### {len(proven)} new or changed {'property' if len(proven) == 1 else 'properties'}"
+        yield ""
+        yield from (f"- {escape.code(escape.name(name))} {escape.markdown(said, 300)}" for name, said in proven[: 10 * SHOWN])
+        if len(proven) > 10 * SHOWN:
+            yield f"- and {len(proven) - 10 * SHOWN} more in `decision.json`"
         yield ""
     lane = advisory(decision)
     if lane:

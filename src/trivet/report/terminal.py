@@ -7,7 +7,7 @@ from typing import Literal
 
 from trivet.model import Decision, Verdict
 from trivet.report import escape
-from trivet.report.facts import Group, advisory, commits, final_line, groups, outcome, run_facts, turned_green
+from trivet.report.facts import Group, advisory, certificates, commits, final_line, groups, outcome, run_facts, turned_green
 
 Style = Literal["", "good", "bad", "warn", "dim", "strong"]
 Row = tuple[tuple[str, Style], ...]
@@ -42,6 +42,14 @@ def _rows(decision: Decision) -> Iterator[Row]:
     if fixed:
         yield (("fixed", "good"), (f"  {len(fixed)} sealed {'test' if len(fixed) == 1 else 'tests'} red on base and green here", ""))
         yield from (((f"          {escape.name(test)}", ""),) for test in fixed[:SHOWN])
+    proven = certificates(decision)
+    if proven:
+        yield (("properties", "strong"), (f"  {len(proven)} new or changed", ""))
+        for name, said in proven[:SHOWN]:
+            yield ((f"          {escape.name(name)}", ""),)
+            yield ((f"            {escape.line(said, 300)}", "dim"),)
+        if len(proven) > SHOWN:
+            yield ((f"          and {len(proven) - SHOWN} more in decision.json", "dim"),)
     lane = advisory(decision)
     if lane:
         yield (("advisory (decides nothing)", "strong"),)

@@ -66,3 +66,45 @@ def hostile(text: str = HOSTILE) -> Decision:
         flake_lease=verdict("flake-lease", "NOT_RUN", *findings),  # type: ignore[arg-type]
         facts=facts,
     )
+
+
+def nothing() -> Decision:
+    """Nothing could be judged, and nothing is known."""
+    return join(src_score=None, oracle_integrity=None, flake_lease=None, facts={})
+
+
+def admitted() -> Decision:
+    """An oracle change with everything that can be told of a run: certificates, wall, durations, an advisory report."""
+    certificate = {
+        "property": "tests/sealed/test_a.py::test_one", "state": "new", "outcome": "green", "controls": 2, "tried": 3, "executes": 4,
+        "steady": ["another hash seed"], "faults": ["TRV120"],
+    }  # fmt: skip
+    facts: dict[str, object] = {
+        **FACTS,
+        "change": {"kind": "oracle", "paths": [{"path": b"tests/sealed/test_a.py", "zone": "oracle", "status": "A"}]},
+        "run": {
+            "tests": {"passed": 12, "failed": 1},
+            "controls": {"red": 3},
+            "isolation": {"shared": ["tests/sealed/test_a.py"], "split": ["tests/sealed/test_b.py"]},
+            "wall": {"name": "kernel", "guarantees": ["no network"], "lacks": ["a name space"]},
+            "signs": [{"kind": "audit", "detail": "opens a file", "blocking": False}],
+            "durations": {"tests/sealed/test_a.py::test_one": 0.1},
+            "duration_s": 1.25,
+            "calibration_s": 2.5,
+            "authority": "approved by rosa",
+            "certificates": [certificate],
+        },
+        "advisory": {
+            "counts": {"red": 2, "shows the fix": 1},
+            "coverage": 0.5,
+            "notes": ["test_b fails on base and passes on head"],
+            "tests": [["tests/proposed/test_b.py::test_b", "shows the fix"]],
+        },
+    }
+    note = Finding(rule="TRV201", message="specification: test_one is red on base's source", path=b"tests/sealed/test_a.py", level="note")
+    return join(
+        src_score=verdict("src-score", "PASS", note),
+        oracle_integrity=verdict("oracle-integrity"),
+        flake_lease=verdict("flake-lease"),
+        facts=facts,
+    )
