@@ -11,6 +11,8 @@ from trivet.errors import UsageError
 class Parser(argparse.ArgumentParser):
     """A parser that raises ``UsageError`` instead of printing and leaving, and never guesses an abbreviated option."""
 
+    _telling = False
+
     def __init__(self, name: str, *, description: str | None, epilog: str) -> None:
         super().__init__(
             prog=f"trivet {name}",
@@ -19,6 +21,17 @@ class Parser(argparse.ArgumentParser):
             formatter_class=argparse.RawDescriptionHelpFormatter,
             allow_abbrev=False,
         )
+
+        self._telling = False
+
+    def _get_formatter(self) -> argparse.HelpFormatter:
+        """Argparse tries each option with a formatter, which asks the terminal for its width, which loads the compressors of shutil."""
+        return argparse.RawDescriptionHelpFormatter(prog=self.prog, width=None if self._telling else 80)
+
+    def format_help(self) -> str:
+        """The text of ``--help``, as wide as the terminal is."""
+        self._telling = True
+        return super().format_help()
 
     def error(self, message: str) -> NoReturn:
         """Say what is wrong with the call.
