@@ -141,7 +141,7 @@ class Forging:
             subject=msgspec.json.encode(subject),
         )
         if not made and row.merge is not None:
-            self._again(repo, subject, row)
+            self._again(repo, subject, row, evidence)
         return row.id
 
     def _evidence(self, forge: Forge, mirrors: Mirrors, repo: Repository, subject: Subject) -> Evidence:
@@ -156,14 +156,14 @@ class Forging:
             mirrors.bring(repo, subject.base, pull.head)
             return carried(repository, subject, pull, forge.complete(pull, forge.approvals(pull), teams))
 
-    def _again(self, repo: Repository, subject: Subject, row: ScoreRow) -> None:
+    def _again(self, repo: Repository, subject: Subject, row: ScoreRow, evidence: Evidence) -> None:
         """Show what stands already: the same change was judged before, perhaps for somebody else."""
         from trivet.report.document import decision_of  # noqa: PLC0415 - beside its use
 
         content = reading.evidence(self.store, row.n, "decision.json")
         if content is None:
             raise ForgeError("the decision is older than its evidence is kept", where=row.id)
-        self.show(repo, subject, decision_of(msgspec.json.decode(content, type=dict[str, object])))
+        self.show(repo, subject, decision_of(msgspec.json.decode(content, type=dict[str, object])), evidence)
 
     def close(self, taking: Taking, repo: Repository, ref: str) -> None:
         """A change is gone: nobody wants its scores any more."""
