@@ -8,8 +8,8 @@ from pathlib import Path
 
 import msgspec
 import pytest
-from repos import VERDICTS, Repo
 
+from repos import VERDICTS, Repo
 from trivet.errors import ServiceError
 from trivet.forge.words import Event, Evidence, Published, Subject
 from trivet.report.document import decision_of
