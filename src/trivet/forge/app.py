@@ -76,12 +76,14 @@ class AppTokens:
 
     def _statement(self) -> dict[str, str]:
         try:
-            from gidgethub.apps import get_jwt  # noqa: PLC0415 - only Apps pay for it
+            import jwt  # noqa: PLC0415 - only Apps pay for it
+            from cryptography.exceptions import UnsupportedAlgorithm  # noqa: PLC0415
+            from gidgethub.apps import get_jwt  # noqa: PLC0415
         except ImportError:
             raise UsageError("an App needs the extra `forge`", hint="pip install 'trivet[forge]'") from None
         try:
             return {"authorization": f"Bearer {get_jwt(app_id=self._app, private_key=self._key)}"}
-        except (ValueError, TypeError):
+        except (ValueError, TypeError, UnsupportedAlgorithm, jwt.PyJWTError):
             raise ForgeError("the App's private key cannot be used", hint="it is the PEM file that GitHub made for the App") from None
 
 
