@@ -33,6 +33,7 @@ from trivet.sealed.policy import read_policy
 from trivet.sealed.skips import scan_skips
 from trivet.stage.cache import Cache
 from trivet.stage.overlay import plan_overlay
+from trivet.stage.pool import Pool
 from trivet.stage.replay import asked, epoch_bucket, find_python, replay_key
 from trivet.stage.wall import choose
 from trivet.zones import Zones
@@ -230,7 +231,10 @@ def scene_of(repository: Repository, request: GateRequest, situation: Situation)
         folder.chmod(0o711)
         (folder / "trees").mkdir()
         (folder / "runs").mkdir()
-        scene = Scene(repository, situation.base, overlay, policy, situation.zones, situation.seal.tests, folder / "trees")
+        # A build command writes into the tree, and without a wall any test may: such trees are nobody else's.
+        warm = request.cache is not None and wall.facts.name != "none" and not policy.score.prepare
+        pool = Pool.find(request.warn) if warm else None
+        scene = Scene(repository, situation.base, overlay, policy, situation.zones, situation.seal.tests, folder / "trees", pool)
         yield (
             scene,
             Request(

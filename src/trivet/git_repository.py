@@ -50,6 +50,7 @@ class Repository:
         self._levels: dict[str, tuple[Item, ...]] = {}
         self._by_name: dict[str, dict[bytes, Item]] = {}
         self._early: dict[tuple[str, str], subprocess.Popen[bytes]] = {}
+        self.own: dict[str, bytes] = {}  # raw trees that were written here and stand in no repository
         self._scratch: Room | None = None
         self._written: Reader | None = None
 
@@ -94,9 +95,7 @@ class Repository:
         Raises:
             UsageError: it names no commit, or more than one.
         """
-        if not rev or "\n" in rev or "\0" in rev:
-            raise UsageError(f"no such revision: {rev!r}")
-        found = self._stored.object(rev + "^{commit}")
+        found = self._stored.object(rev + "^{commit}") if rev and "\n" not in rev and "\0" not in rev else None
         if found is None:
             raise UsageError(f"no such revision: {rev!r}", where=str(self.home.git_dir), hint="fetch it first, or check the spelling")
         return Commit(oid=found[0], tree=_header_of(found[2], b"tree")[0])
@@ -338,6 +337,7 @@ class Repository:
             raise GitError(f"a temporary object could not be written: {error.strerror}", where=str(self._shadow)) from error
         if kind == "tree":
             self._levels[oid] = parse_tree(data, len(oid) // 2)
+            self.own[oid] = data
         return oid
 
     # --- children ----------------------------------------------------------------------------------

@@ -29,6 +29,10 @@ def run(args: argparse.Namespace, door: Door) -> int:
     if args.recompute < 0 or (args.recompute and args.action != "verify"):
         raise UsageError("--recompute takes a number from 0 and goes with verify")
     folder = quick.folder_of(door.environ)
+    if args.action == "clear":
+        from trivet.stage.pool import clear  # noqa: PLC0415 - imports what looking does not need
+
+        clear()
     if not Path(folder).is_dir():
         output.say(json.dumps({"folder": folder, "rows": {}}) + "\n" if args.json else f"nothing is kept: there is no folder {folder}\n")
         return 0
@@ -47,10 +51,15 @@ def _info(store: Store, *, as_json: bool) -> int:
     if as_json:
         output.say(json.dumps(facts) + "\n")
         return 0
+    from trivet.stage.pool import Pool  # noqa: PLC0415
+
+    pool = Pool.find(output.warn, make=False)
+    trees, size = pool.info() if pool is not None else (0, 0)
     rows, quarantine = facts["rows"], facts["quarantine"]
     lines = [f"{store.folder}: {facts['bytes']} of at most {facts['bound']} bytes, {facts['families']} bases in their environments"]
     for kind, row in sorted(rows.items() if isinstance(rows, Mapping) else ()):
         lines.append(f"  {kind:12} {row[0]:6} rows {row[1]:10} bytes")
+    lines.append(f"  {'trees':12} {trees:6} warm {size:10} bytes in {pool.folder if pool is not None else 'no folder'}")
     for family, why in quarantine if isinstance(quarantine, list) else ():
         lines.append(f"  quarantine   {family[:12]}: {why} (`trivet cache clear` ends it)")
     output.say("\n".join(lines) + "\n")

@@ -11,6 +11,7 @@ from trivet.git import Repository
 from trivet.model import Commit, Entry, Policy, text_of
 from trivet.stage.forkserver import Warmth
 from trivet.stage.overlay import Overlay, lay, loosen
+from trivet.stage.pool import Pool
 from trivet.stage.runner import RUNNER_NEEDS, Stand
 from trivet.stage.split import is_visible
 from trivet.zones import Zones
@@ -29,10 +30,19 @@ class Scene:
         zones: its zones.
         tests: the sealed test files in manifest order.
         folder: an existing empty folder of ours for the trees.
+        pool: warm trees; None lays both anew.
     """
 
     def __init__(
-        self, repository: Repository, base: Commit, overlay: Overlay, policy: Policy, zones: Zones, tests: tuple[str, ...], folder: Path
+        self,
+        repository: Repository,
+        base: Commit,
+        overlay: Overlay,
+        policy: Policy,
+        zones: Zones,
+        tests: tuple[str, ...],
+        folder: Path,
+        pool: Pool | None = None,
     ) -> None:
         self.base_tree = base.tree
         self.head_tree = overlay.tree
@@ -40,7 +50,7 @@ class Scene:
         self.policy = policy
         self.tests = tests
         self._repository, self._overlay, self._zones = repository, overlay, zones
-        self._folder = folder
+        self._folder, self._pool = folder, pool
         self._stands: dict[str, Stand] = {}
         self._zone_of: dict[bytes, str] = {}
         self._code: dict[str, dict[str, tuple[str, str]]] = {}
@@ -88,11 +98,14 @@ class Scene:
         return bool(self._names_on_base() & set(RUNNER_NEEDS))
 
     def close(self) -> None:
-        """Remove the trees."""
+        """Remove the trees, or give them back."""
         for stand in self._stands.values():
-            loosen(stand.root)
-            shutil.rmtree(stand.root, ignore_errors=True)
+            if stand.root.parent == self._folder.resolve():
+                loosen(stand.root)
+                shutil.rmtree(stand.root, ignore_errors=True)
         self._stands.clear()
+        if self._pool is not None:
+            self._pool.close()
 
     def _zone(self, path: bytes, mode: int) -> str:
         zone = self._zone_of.get(path)
@@ -101,10 +114,12 @@ class Scene:
         return zone
 
     def _lay(self, name: str, entries: tuple[Entry, ...]) -> Stand:
-        root = (self._folder / name).resolve()
-        root.mkdir()
-        lay(self._repository, entries, root)
         tree = self.base_tree if name == "base" else self.head_tree
+        warm = self._pool.take(self._repository, tree, lambda: entries) if self._pool is not None else None
+        root = (self._folder / name).resolve() if warm is None else warm
+        if warm is None:
+            root.mkdir()
+            lay(self._repository, entries, root)
         self._code[tree] = {
             text_of(entry.path): (self._zone(entry.path, entry.mode), entry.oid) for entry in entries if entry.path.endswith(_CODE_BYTES)
         }

@@ -82,12 +82,23 @@ def lay(
     wanted = [entry for entry in entries if only is None or only(entry)]
     base = os.fsencode(root)
     folders = {b""}
-    files: dict[str, list[tuple[bytes, int]]] = {}
     for entry in wanted:
-        _refuse_odd(entry.path)
+        refuse_odd(entry.path)
         folder = entry.path if entry.mode == GITLINK else entry.path.rpartition(b"/")[0]
         _make(base, folder, folders)
-        if entry.mode != GITLINK:
+    write_leaves(repository, (entry for entry in wanted if entry.mode != GITLINK), base)
+    if read_only:
+        for folder in sorted(folders, reverse=True):
+            _chmod(base + b"/" + folder if folder else base, _READ_RUN)
+
+
+def write_leaves(repository: Repository, entries: Iterable[Entry], base: bytes) -> None:
+    """Write leaves into folders that exist and can be written; a gitlink becomes an empty folder, a link that leaves the tree nothing."""
+    files: dict[str, list[tuple[bytes, int]]] = {}
+    for entry in entries:
+        if entry.mode == GITLINK:
+            os.mkdir(base + b"/" + entry.path, _READ_RUN)  # noqa: PTH102 - bytes
+        else:
             files.setdefault(entry.oid, []).append((entry.path, entry.mode))
     links: list[tuple[bytes, bytes]] = []
     for oid, data in repository.blobs(files):
@@ -100,9 +111,6 @@ def lay(
     for path, target in links:
         if stays_inside(path, target):
             os.symlink(target, base + b"/" + path)  # noqa: PTH211 - bytes
-    if read_only:
-        for folder in sorted(folders, reverse=True):
-            _chmod(base + b"/" + folder if folder else base, _READ_RUN)
 
 
 def loosen(root: Path) -> None:
@@ -153,6 +161,7 @@ def _chmod(place: bytes, mode: int) -> None:
     os.chmod(place, mode)  # noqa: PTH101 - bytes
 
 
-def _refuse_odd(path: bytes) -> None:
+def refuse_odd(path: bytes) -> None:
+    """Raise ``GitError`` for a path that cannot be laid out: an empty part, ``.``, ``..``, git's own folder."""
     if any(part in (b"", b".", b"..") or part.lower() == b".git" for part in path.split(b"/")):
         raise GitError(f"the tree holds a path that cannot be laid out: {text_of(path)!r}", hint="see `git fsck`")
