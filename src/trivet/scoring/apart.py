@@ -57,6 +57,8 @@ def calibrated(runner: Runner, calibration: Calibration, policy: ScorePolicy, fi
         policy: isolation, overrides and ``split_budget``.
         files: the sealed files in manifest order.
     """
+    if runner.stand.own_runner:
+        return calibration  # the runner itself is of the source: the judge's process would hold it, apart or not
     # Tests that lie inside of the package under test are imported with it, in the subject: there is no line to split along.
     roots = [os.path.relpath(root, runner.stand.root) for root in runner.stand.source_roots]
     inner = [root for root in roots if root != "."]

@@ -160,6 +160,8 @@ class _Walk:
                 forced = bool(self.request.split) or any(apart.asked(self.policy, file) == "split" for file in self.scene.tests)
                 same = self.scene.head_tree == self.scene.base_tree
                 second = None if forced or same else pool.submit(head.run, head.job(self.scene.tests))
+                if self.policy.controls != "off":
+                    self.controls.read()  # now, while this thread has nothing to do
                 calibration = first.result()
                 early = second.result() if second is not None else None
             self.request.cache.put("calibration", self.key, calibration)

@@ -82,6 +82,8 @@ class Library:
         self._roots = roots
         self._modules: dict[str, Module | None] = {}
         self._index: dict[str, list[str]] | None = None
+        self._resolved: dict[tuple[str, str], tuple[Module, ...]] = {}
+        self._origins: dict[tuple[str, str], str] = {}
 
     def get(self, path: str) -> Module | None:
         """The module of a file; None where it does not exist or can't be parsed."""
@@ -89,8 +91,14 @@ class Library:
             data = self.tree.read(path.encode("utf-8", "surrogateescape"))
             module = self._modules[path] = None if data is None else parse_module(path, data)
             if module is not None:
-                module.names.outer = partial(self._origin, module, frozenset())
+                module.names.outer = partial(self._outer, module)
         return self._modules[path]
+
+    def _outer(self, module: Module, name: str) -> str:
+        key = (module.path, name)
+        if key not in self._origins:
+            self._origins[key] = self._origin(module, frozenset(), name)
+        return self._origins[key]
 
     def _origin(self, module: Module, seen: frozenset[str], name: str) -> str:
         """What an imported name is, where the import leads into a sealed helper that imports or renames it itself."""
@@ -121,6 +129,12 @@ class Library:
 
     def resolve(self, dotted: str, user: Module) -> tuple[Module, ...]:
         """The sealed module of a dotted name as ``user`` would import it: none or one."""
+        key = (dotted, user.folder)
+        if key not in self._resolved:
+            self._resolved[key] = self._resolve(dotted, user)
+        return self._resolved[key]
+
+    def _resolve(self, dotted: str, user: Module) -> tuple[Module, ...]:
         stem = dotted.lstrip(".")
         dots = len(dotted) - len(stem)
         tail = stem.replace(".", "/")
