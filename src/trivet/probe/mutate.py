@@ -16,8 +16,9 @@ import sys
 import threading
 
 import pytest
+from _pytest.assertion.rewrite import rewrite_asserts as _rewrite
 
-from . import mutate_sites, mutate_values
+from . import graft, kept, mutate_sites, mutate_values
 
 _EXAMPLES = 10
 """Examples that an altered hypothesis test may try until it fails; it stops at the first failure and does not shrink."""
@@ -176,9 +177,9 @@ class Loader:
         """Run the altered copy."""
         module.__loader__ = module.__spec__.loader = self._plain
         if isinstance(self._plain, importlib.machinery.SourceFileLoader):
-            source = self._plain.get_data(module.__spec__.origin)
-            code = self._copy.compile(self._copy.parse(source, module.__spec__.origin), module.__spec__.origin)
-            exec(code, module.__dict__)
+            source, path = self._plain.get_data(module.__spec__.origin), module.__spec__.origin
+            tree = self._copy.parse(source, path, rewritten=False)
+            exec(self._copy.finish(_compile(tree, path, "exec", dont_inherit=True), path), module.__dict__)
         else:
             with _Rewriting(self._copy):
                 self._plain.exec_module(module)
@@ -204,12 +205,12 @@ class _Rewriting:
             if _realpath(filename) != copy.path:
                 return plain.parse(source, filename, *args, **kwargs)
             rewrite.compile = compile
-            return copy.parse(source, filename)
+            return copy.parse(source, filename, rewritten=True)
 
         def compile(tree, filename, *args, **kwargs):
             rewrite.__dict__.pop("compile", None)
             code = builtins.compile(tree, filename, *args, **kwargs)
-            return mutate_sites.plant(code, copy.objects) if _realpath(filename) == copy.path else code
+            return copy.finish(code, filename) if _realpath(filename) == copy.path else code
 
         shim.parse = parse
         rewrite.ast = shim
@@ -236,22 +237,42 @@ class _Copy:
         self.path, self._rows, self._ids, self._emit, self._turn = path, rows, ids, emit, turn
         self._functions = {tuple(name.split("::")[1:]) for name in ids}
         self.objects = {}
+        self._whole = self._tree = None
+        self._rewritten = False
 
-    def parse(self, source, filename):
-        """Parse the source and alter it; a control for which nothing can be altered is told of, and stays without effect."""
+    def parse(self, source, filename, *, rewritten):
+        """Parse the source and alter it; a control for which nothing can be altered is told of, and stays without effect.
+
+        Where the code of the file was kept (as ``rewritten`` by the runner, or plain) the tree holds only the functions that are altered.
+        """
         tree = _parse(source, filename=filename)
-        altering = mutate_sites.Altering(tree)
+        altering, lines = mutate_sites.Altering(tree), set()
         for number, (control, file) in enumerate(self._rows):
             mark = f"{mutate_sites.MARK}{number}"
             if altering.alter(control["line"], control["kind"], mark):
                 self.objects[mark] = mutate_values.Alter(self._teller(control, file))
+                lines.add(control["line"])
             else:
                 self._tell(control, file, "absent")
-        return tree
+        store = kept.store()
+        self._whole = store.code(source, filename, rewritten) if store is not None and lines else None
+        part = graft.pruned(tree, lines) if self._whole is not None else None
+        if part is None:
+            self._whole = None
+            return tree
+        self._tree, self._source, self._rewritten = tree, source, rewritten
+        return part
 
-    def compile(self, tree, filename):
-        """Compile as the import system does, with our objects among the constants."""
-        return mutate_sites.plant(_compile(tree, filename, "exec", dont_inherit=True), self.objects)
+    def finish(self, code, filename):
+        """The code of the whole file with our objects among the constants, from the code of what ``parse`` gave."""
+        if self._whole is None:
+            return mutate_sites.plant(code, self.objects)
+        whole = graft.grafted(self._whole, mutate_sites.plant(code, self.objects))
+        if whole is not None:
+            return whole
+        if self._rewritten:  # what was rewritten already is no assertion any more
+            _rewrite(self._tree, self._source, filename, None)
+        return mutate_sites.plant(_compile(self._tree, filename, "exec", dont_inherit=True), self.objects)
 
     def _teller(self, control, file):
         turn, key = self._turn, (file, control["line"], control["kind"])

@@ -162,3 +162,19 @@ def test_kept_bytecode_is_never_that_of_other_bytes(site: Site) -> None:
     assert runs.outcomes(site.once(lent=True)) == {"test_price": "passed"}
     (site.runner.stand.root / "src/shop/__init__.py").write_text("def price():\n    return 4\n")
     assert runs.outcomes(site.once(lent=True)) == {"test_price": "failed"}
+
+
+TWO = "from shop import price\n\ndef test_price():\n    assert price() == 3\n\ndef test_other():\n    assert price() != 4\n"
+
+
+@pytest.mark.parametrize("site", [TWO], indirect=True)
+def test_controls_are_the_same_from_kept_bytecode(site: Site) -> None:
+    """An altered function that is put into kept code fails where it fails in a file that was compiled as a whole."""
+    name = f"{TEST}::test_price"
+    control = {"id": name, "kind": "negate", "line": 4, "file": TEST}
+    fields: dict[str, object] = {"mode": "control", "controls": [control], "ids": [name, f"{TEST}::test_other"]}
+    fresh, lent = site.once(lent=False, **fields), site.once(lent=True, **fields)
+    assert runs.outcomes(lent) == runs.outcomes(fresh) == {"test_price": "failed", "test_other": "passed"}
+    assert [one.failure for one in lent.results] == [one.failure for one in fresh.results]
+    told = [[{key: note[key] for key in ("id", "state", "line")} for note in run.notes if note.get("k") == "control"] for run in (fresh, lent)]
+    assert told[0] == told[1] != []
