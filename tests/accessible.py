@@ -21,6 +21,9 @@ CHECKS = """
     if (here > level + 1) say("heading skips a level", node);
     level = here;
   }
+  const regions = [...document.querySelectorAll("section[aria-labelledby],[role=region],nav")].filter(shown).map((node) =>
+    (node.getAttribute("aria-label") || (document.getElementById(node.getAttribute("aria-labelledby")) || node).textContent).trim());
+  regions.filter((name, place) => regions.indexOf(name) !== place).forEach((name) => say("two regions are called " + name));
   const ids = [...document.querySelectorAll("[id]")].map((node) => node.id);
   ids.filter((id, place) => ids.indexOf(id) !== place).forEach((id) => say("id twice " + id));
   for (const node of document.querySelectorAll("[aria-labelledby],[aria-describedby]"))

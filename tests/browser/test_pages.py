@@ -78,6 +78,15 @@ def test_a_revoked_token_ends_its_session(sites, visit) -> None:
     expect(page).to_have_url(re.compile("/login"))
 
 
+def test_a_part_of_a_page_without_a_session_leads_the_whole_page_to_sign_in(sites, visit) -> None:
+    site = sites(lambda store: seed(store, scores=120, repos=("alpha", "beta"), now=time.time()))
+    page = visit(allowed=REFUSED)
+    sign_in(page, site, to="/scores")
+    keyring.revoke(site.store, next(row for row in keyring.tokens(site.store) if row.name == "admin").id, time.time())
+    page.get_by_role("link", name="Show older runs").click()
+    expect(page).to_have_url(re.compile(r"/login\?to="))
+
+
 def test_a_form_from_elsewhere_signs_nobody_out(seeded, visit) -> None:
     page = visit(allowed=REFUSED)
     sign_in(page, seeded)
@@ -98,7 +107,7 @@ def test_the_overview_shows_verdicts_reasons_queue_and_repositories(seeded, visi
     expect(page.get_by_role("link", name="TRV101").first).to_be_visible()
     shoot(page, "overview")
     page.get_by_text("The same as a table").click()
-    expect(page.get_by_role("region", name="Runs a day")).to_be_visible()
+    expect(page.get_by_role("region", name="Table: Runs a day")).to_be_visible()
     page.get_by_role("link", name="TRV101").first.click()
     expect(page.get_by_text("Only those that TRV101 blocked.")).to_be_visible()
     assert page.locator("tbody tr .word-blocked").count() == page.locator("tbody tr").count() > 0

@@ -64,7 +64,9 @@ def days(rows: Sequence[Day]) -> str:
         x = _LEFT + (place + 0.5) * width
         anchor = "end" if place == len(rows) - 1 else "middle"
         x = 100 if place == len(rows) - 1 else x
-        parts.append(f'<text class="tick" x="{_percent(x)}" y="{height - 5}" text-anchor="{anchor}">{escape(rows[place].day[5:])}</text>')
+        # Every other date goes where the screen is narrow; the last one stays.
+        name = "tick" if (len(rows) - 1 - place) // step % 2 == 0 else "tick tick-more"
+        parts.append(f'<text class="{name}" x="{_percent(x)}" y="{height - 5}" text-anchor="{anchor}">{escape(rows[place].day[5:])}</text>')
     return "".join((*parts, "</svg>"))
 
 

@@ -6,6 +6,7 @@ without a session is sent to the sign-in page, and a refusal is a page as well.
 
 from __future__ import annotations
 
+import contextlib
 from typing import Annotated
 from urllib.parse import quote
 
@@ -18,7 +19,7 @@ from litestar.types import ControllerRouterHandler
 from trivet import __version__
 from trivet.errors import TrivetError
 from trivet.service import logs, rendering, views_settings, views_store
-from trivet.service.access import Principal, need_somebody
+from trivet.service.access import NOBODY, Principal, need_somebody
 from trivet.service.api_scores import Identity, found
 from trivet.service.app import Asked, Asking, AtDesk
 from trivet.service.desk import Desk
@@ -187,7 +188,10 @@ def _failed(request: Asked, error: TrivetError) -> Response[str]:
 
 def _refusal_page(request: Asked, told: Refusal) -> Response[str]:
     desk: Desk = request.app.state.desk
-    frame = Frame(now=desk.clock(), section="", version=__version__)
+    principal = NOBODY
+    with contextlib.suppress(HTTPException, TrivetError):  # a refusal must not fail for want of a reader
+        principal = desk.access.principal(request)
+    frame = frame_of(desk, principal, request, "")
     return _page("refusal", frame, status=told.status, view=told)
 
 
