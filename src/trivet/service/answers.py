@@ -6,6 +6,7 @@ from datetime import UTC, datetime
 from typing import Annotated, Literal
 
 import msgspec
+from litestar.openapi import ResponseSpec
 from msgspec import Meta
 
 from trivet.service import feedback, reading
@@ -95,11 +96,38 @@ class LeaseList(msgspec.Struct, frozen=True, kw_only=True):
     leases: list[LeaseAnswer]
 
 
-class Refusal(msgspec.Struct, frozen=True, kw_only=True):
+class Problem(msgspec.Struct, frozen=True, kw_only=True):
+    """What is wrong with one part of a request."""
+
+    key: str
+    message: str
+
+
+class Refusal(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     """Why an answer is none."""
 
     status: int
     message: str
+    code: str = ""
+    problems: list[Problem] = []
+
+
+def _refusals() -> dict[int, ResponseSpec]:
+    told = {
+        400: "not understood",
+        401: "no credential, or one that is not good",
+        403: "the credential does not grant this",
+        404: "not there, or not to be seen by this credential",
+        429: "too many requests, or too many waiting scores; see Retry-After",
+        503: "the service is stopping, or its store does not answer",
+    }
+    return {status: ResponseSpec(Refusal, description=text, generate_examples=False) for status, text in told.items()}
+
+
+REFUSALS = _refusals()
+"""What each route may answer instead; for its description."""
+DOCUMENT = {**REFUSALS, 200: ResponseSpec(dict[str, object], description="a JSON document, as it was written", generate_examples=False)}
+"""The same for a route that gives a document of another schema."""
 
 
 def time_of(seconds: float) -> datetime:

@@ -18,6 +18,7 @@ from trivet.forge.events import github_event, gitlab_event
 from trivet.forge.words import Event
 from trivet.service import forging
 from trivet.service import tables as t
+from trivet.service.answers import REFUSALS
 from trivet.service.app import AtDesk, address
 from trivet.service.desk import Desk
 from trivet.service.settings import ForgeTable, Repository, read_secret
@@ -27,7 +28,7 @@ _READERS: dict[str, Reader] = {"github": github_event, "gitlab": gitlab_event}
 _ID_LENGTH = 100
 
 
-@post("/v1/hooks/{provider:str}", status_code=202, security=[], summary="Take a delivery of a forge")
+@post("/v1/hooks/{provider:str}", responses=REFUSALS, status_code=202, security=[{}], summary="Take a delivery of a forge")
 async def take_delivery(
     provider: Annotated[str, PathParameter(max_length=20)], desk: AtDesk, request: Request[object, object, State]
 ) -> Response[dict[str, str]]:

@@ -13,7 +13,7 @@ from litestar.types import ControllerRouterHandler
 from trivet.errors import TrivetError
 from trivet.service import metrics, reading, schema
 from trivet.service.access import Principal, need_somebody
-from trivet.service.answers import LeaseList, ScoreAnswer, lease_answer, score_answer
+from trivet.service.answers import REFUSALS, LeaseList, ScoreAnswer, lease_answer, score_answer
 from trivet.service.app import Asking, AtDesk
 from trivet.service.badge import badge
 from trivet.service.desk import Desk
@@ -44,7 +44,7 @@ class History(msgspec.Struct, frozen=True, kw_only=True):
     next: str | None
 
 
-@get("/v1/repos", sync_to_thread=True, summary="List repositories")
+@get("/v1/repos", responses=REFUSALS, sync_to_thread=True, summary="List repositories")
 def list_repositories(desk: AtDesk, principal: Asking) -> list[RepositoryAnswer]:
     """The repositories that may be read."""
     names = desk.access.visible(principal)
@@ -71,7 +71,7 @@ def list_repositories(desk: AtDesk, principal: Asking) -> list[RepositoryAnswer]
     return made
 
 
-@get("/v1/repos/{repo:str}/leases", sync_to_thread=True, summary="List leases")
+@get("/v1/repos/{repo:str}/leases", responses=REFUSALS, sync_to_thread=True, summary="List leases")
 def list_leases(repo: RepoName, desk: AtDesk, principal: Asking) -> LeaseList:
     """The leases of the newest base that was judged; at feedback ``full`` alone, since a lease names a sealed test and how it fails."""
     desk.access.need(principal, "read", repo)
@@ -80,7 +80,7 @@ def list_leases(repo: RepoName, desk: AtDesk, principal: Asking) -> LeaseList:
     return LeaseList(repo=repo, base=rows[0].base if rows else None, leases=[lease_answer(row, desk.clock()) for row in told])
 
 
-@get("/v1/repos/{repo:str}/history", sync_to_thread=True, summary="Read the history")
+@get("/v1/repos/{repo:str}/history", responses=REFUSALS, sync_to_thread=True, summary="Read the history")
 def read_history(
     repo: RepoName,
     desk: AtDesk,
@@ -102,7 +102,7 @@ def read_history(
     )
 
 
-@get("/v1/repos/{repo:str}/badge.svg", sync_to_thread=True, media_type="image/svg+xml", summary="Read the badge")
+@get("/v1/repos/{repo:str}/badge.svg", responses=REFUSALS, sync_to_thread=True, media_type="image/svg+xml", summary="Read the badge")
 def read_badge(
     repo: RepoName, desk: AtDesk, principal: Asking, ref: Annotated[str | None, QueryParameter(max_length=300)] = None
 ) -> Response[str]:
@@ -110,7 +110,7 @@ def read_badge(
     return _badge(desk, principal, repo, ref)
 
 
-@get("/badge.svg", sync_to_thread=True, media_type="image/svg+xml", summary="Read the badge by name")
+@get("/badge.svg", responses=REFUSALS, sync_to_thread=True, media_type="image/svg+xml", summary="Read the badge by name")
 def read_badge_by_name(
     repo: Annotated[str, QueryParameter(max_length=100)],
     desk: AtDesk,
@@ -134,13 +134,13 @@ def _badge(desk: Desk, principal: Principal, repo: str, ref: str | None) -> Resp
     return Response(badge(word), media_type="image/svg+xml", headers=headers)
 
 
-@get("/healthz", sync_to_thread=False, media_type=MediaType.TEXT, security=[], summary="Whether the process lives")
+@get("/healthz", responses=REFUSALS, sync_to_thread=False, media_type=MediaType.TEXT, security=[{}], summary="Whether the process lives")
 def live() -> str:
     """Says ``ok``; it looks at nothing else."""
     return "ok\n"
 
 
-@get("/readyz", sync_to_thread=True, media_type=MediaType.TEXT, security=[], summary="Whether it takes work")
+@get("/readyz", responses=REFUSALS, sync_to_thread=True, media_type=MediaType.TEXT, security=[{}], summary="Whether it takes work")
 def ready(desk: AtDesk) -> Response[str]:
     """Says ``ok`` when the store answers with the right schema, jobs are taken, and nobody asked the service to stop."""
     problem = ""
@@ -155,14 +155,14 @@ def ready(desk: AtDesk) -> Response[str]:
     return Response(f"{problem or 'ok'}\n", status_code=503 if problem else 200, media_type=MediaType.TEXT)
 
 
-@get("/metrics", sync_to_thread=True, media_type=MediaType.TEXT, summary="Read metrics")
+@get("/metrics", responses=REFUSALS, sync_to_thread=True, media_type=MediaType.TEXT, summary="Read metrics")
 def read_metrics(desk: AtDesk, principal: Asking, state: State) -> Response[bytes]:
     """Metrics for Prometheus; needs a token that may read all repositories."""
     desk.access.need_everywhere(principal, "read")
     return Response(metrics.of(state).text(), media_type=metrics.CONTENT_TYPE)
 
 
-@get("/v1/whoami", sync_to_thread=False, summary="Who asks")
+@get("/v1/whoami", responses=REFUSALS, sync_to_thread=False, summary="Who asks")
 def who_am_i(principal: Asking) -> dict[str, object]:
     """Who the service takes the caller for, and what is granted."""
     need_somebody(principal)

@@ -23,7 +23,7 @@ from litestar.types import ControllerRouterHandler
 from trivet.errors import StoreError
 from trivet.service import feedback, reading
 from trivet.service.access import Principal, need_somebody
-from trivet.service.answers import ScoreAnswer, ScorePage, ScoreRequest, decision_of, event_answer, score_answer
+from trivet.service.answers import DOCUMENT, REFUSALS, ScoreAnswer, ScorePage, ScoreRequest, decision_of, event_answer, score_answer
 from trivet.service.app import Asked, Asking, AtDesk, address
 from trivet.service.asking import FullError, ask_for, cancel
 from trivet.service.desk import Desk
@@ -52,7 +52,7 @@ def found(desk: Desk, principal: Principal, identity: str, scope: Scope = "read"
     return row
 
 
-@post("/v1/scores", status_code=202, sync_to_thread=True, summary="Ask for a score", raises=[TooManyRequestsException])
+@post("/v1/scores", responses=REFUSALS, status_code=202, sync_to_thread=True, summary="Ask for a score", raises=[TooManyRequestsException])
 def ask_score(data: JSONBody[ScoreRequest], desk: AtDesk, principal: Asking, request: Asked) -> Response[ScoreAnswer]:
     """Ask for a score. The same repository, base, head and policy gives the same score; one that stands is given at once, with 200."""
     if principal.by == "session":
@@ -73,7 +73,7 @@ def ask_score(data: JSONBody[ScoreRequest], desk: AtDesk, principal: Asking, req
     return Response(answer, status_code=status, headers={"location": f"/v1/scores/{row.id}"})
 
 
-@get("/v1/scores", sync_to_thread=True, summary="List scores")
+@get("/v1/scores", responses=REFUSALS, sync_to_thread=True, summary="List scores")
 def list_scores(
     desk: AtDesk,
     principal: Asking,
@@ -98,14 +98,14 @@ def list_scores(
     return ScorePage(scores=rows, next=None if page.after is None else f"/v1/scores?{query}")
 
 
-@get("/v1/scores/{identity:str}", sync_to_thread=True, summary="Read a score")
+@get("/v1/scores/{identity:str}", responses=REFUSALS, sync_to_thread=True, summary="Read a score")
 def read_score(identity: Identity, desk: AtDesk, principal: Asking) -> ScoreAnswer:
     """The state of a score, and its decision as soon as it stands."""
     row = found(desk, principal, identity)
     return score_answer(row, desk.access.feedback(principal, row.repo), decision=decision_of(desk.store, row))
 
 
-@delete("/v1/scores/{identity:str}", status_code=200, sync_to_thread=True, summary="Cancel a score")
+@delete("/v1/scores/{identity:str}", responses=REFUSALS, status_code=200, sync_to_thread=True, summary="Cancel a score")
 def cancel_score(identity: Identity, desk: AtDesk, principal: Asking, request: Asked) -> ScoreAnswer:
     """Cancel a score that has not ended; what runs for it is ended. A decision that stands is never taken back."""
     if principal.by == "session":
@@ -124,7 +124,7 @@ def cancel_score(identity: Identity, desk: AtDesk, principal: Asking, request: A
     return score_answer(stored(desk.store, row.id), desk.access.feedback(principal, row.repo))
 
 
-@get("/v1/scores/{identity:str}/events", sync_to_thread=False, summary="Watch a score")
+@get("/v1/scores/{identity:str}/events", responses=REFUSALS, sync_to_thread=False, media_type="text/event-stream", summary="Watch a score")
 def watch_score(
     identity: Identity,
     desk: AtDesk,
@@ -158,7 +158,13 @@ async def _watch(desk: Desk, principal: Principal, row: ScoreRow, after: int) ->
             yield ServerSentEventMessage(comment="still here")
 
 
-@get("/v1/scores/{identity:str}/verdicts/{name:str}", sync_to_thread=True, media_type=MediaType.TEXT, summary="Read one word")
+@get(
+    "/v1/scores/{identity:str}/verdicts/{name:str}",
+    responses=REFUSALS,
+    sync_to_thread=True,
+    media_type=MediaType.TEXT,
+    summary="Read one word",
+)
 def read_word(identity: Identity, name: Annotated[str, PathParameter(max_length=40)], desk: AtDesk, principal: Asking) -> str:
     """``src_score.txt``, ``oracle_integrity.txt`` or ``flake_lease.txt``: one word and a newline; ``NOT_RUN`` until a decision stands."""
     row = found(desk, principal, identity)
@@ -168,7 +174,7 @@ def read_word(identity: Identity, name: Annotated[str, PathParameter(max_length=
     return f"{word or 'NOT_RUN'}\n"
 
 
-@get("/v1/scores/{identity:str}/decision.json", sync_to_thread=True, summary="Read the decision")
+@get("/v1/scores/{identity:str}/decision.json", responses=DOCUMENT, sync_to_thread=True, summary="Read the decision")
 def read_decision(identity: Identity, desk: AtDesk, principal: Asking) -> Response[bytes]:
     """The decision: the very bytes that were signed at feedback ``full``, otherwise what the level allows."""
     row = found(desk, principal, identity)
@@ -181,7 +187,7 @@ def read_decision(identity: Identity, desk: AtDesk, principal: Asking) -> Respon
     return Response(content, media_type=MediaType.JSON)
 
 
-@get("/v1/scores/{identity:str}/dsse", sync_to_thread=True, summary="Read the signed envelope")
+@get("/v1/scores/{identity:str}/dsse", responses=REFUSALS, sync_to_thread=True, summary="Read the signed envelope")
 def read_envelope(identity: Identity, desk: AtDesk, principal: Asking) -> Response[bytes]:
     """The signed decision (an in-toto statement in a DSSE envelope), at feedback ``full``."""
     row = found(desk, principal, identity)
@@ -193,7 +199,7 @@ def read_envelope(identity: Identity, desk: AtDesk, principal: Asking) -> Respon
     return Response(content, media_type="application/vnd.in-toto+json")
 
 
-@get("/v1/scores/{identity:str}/evidence/{name:str}", sync_to_thread=True, summary="Download a file of the verdict")
+@get("/v1/scores/{identity:str}/evidence/{name:str}", responses=REFUSALS, sync_to_thread=True, summary="Download a file of the verdict")
 def read_evidence(
     identity: Identity, name: Annotated[str, PathParameter(max_length=60)], desk: AtDesk, principal: Asking
 ) -> Response[bytes]:

@@ -53,7 +53,7 @@ def create_app(desk: Desk, *, routes: Sequence[ControllerRouterHandler]) -> Lite
         description="Scores for commits: three verdicts, joined by AND.",
         path="/v1",
         render_plugins=[JsonRenderPlugin(path="/openapi.json")],
-        openapi_router=Router(path="/v1", route_handlers=[], guards=[_known]),
+        openapi_router=Router(path="/v1", route_handlers=[], guards=[_known], include_in_schema=False),
         components=Components(security_schemes={"token": SecurityScheme(type="http", scheme="bearer")}),
         security=[{"token": []}],
     )

@@ -156,6 +156,17 @@ class Client:
                 )
             return self._client
 
+    def prepare(self) -> None:
+        """Make the engine's tables, for a process that takes questions before any worker has begun.
+
+        Raises:
+            StoreError: its database does not answer.
+        """
+        try:
+            DBOS.migrate(self._url)
+        except (engine_error.DBOSException, SQLAlchemyError, OSError) as error:
+            raise StoreError(f"the job engine's tables cannot be made: {type(error).__name__}") from error
+
     def enqueue(self, score: ScoreRow, *, priority: int) -> None:
         """Have a score judged; the same score twice is one job.
 

@@ -108,6 +108,8 @@ def serve(settings: Settings, *, ready: Callable[[str], None] = lambda _: None) 
     if engine is not None:
         engine.launch()
     client = engine.client if engine is not None else Client(settings)
+    if engine is None:
+        client.prepare()
     stopping = threading.Event()
     app, _ = application(parts, client, stopping.is_set)
     server = _Server(_config(app, settings), stopping, ready)

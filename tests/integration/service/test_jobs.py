@@ -79,10 +79,8 @@ def test_on_postgresql_three_workers_killed_at_random_lose_and_double_nothing(tm
         place = Place(tmp_path, url=url, heads=JOBS, wait=0.05, slots=1)
         settings = (tmp_path / "service.toml").read_text()
         (tmp_path / "service.toml").write_text(settings.replace("[worker]", "[worker]\nembedded = false"))
-        workers: list[Running] = [place.start("worker0", "worker")]
-        workers[0].wait_for("works as")
         server, address = place.serve()
-        workers += [place.start(f"worker{i}", "worker") for i in (1, 2)]
+        workers: list[Running] = [place.start(f"worker{i}", "worker") for i in range(3)]
         token = place.token()
         store = opened(place)
         pick = random.Random(6)
