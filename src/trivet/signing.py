@@ -24,6 +24,8 @@ from trivet.stage.replay import find_python
 from trivet.stage.wall import interpreter_reach
 
 VSA_FILE = "decision.vsa.dsse.json"
+_NO_WALL = "no wall stands between the code that is judged and the private key, so a signature would prove nothing"
+_RAISE_ONE = "let the policy ask for a wall (`score.wall`), or judge unsigned"
 
 
 def envelopes(
@@ -45,6 +47,10 @@ def envelopes(
     Raises:
         SignatureError: there is nothing to sign about, or the signer cannot sign.
     """
+    run = decision.facts.get("run")
+    wall = run.get("wall") if isinstance(run, Mapping) else None
+    if isinstance(wall, Mapping) and wall.get("name") == "none":
+        raise SignatureError(_NO_WALL, hint=_RAISE_ONE)
     statements: dict[str, Data] = {}
     found: dict[str, bytes] = {}
     for verdict in decision.verdicts:
@@ -85,6 +91,8 @@ def keep_apart(key_file: Path, repository: Repository, policy: Policy, asked: As
     Raises:
         SignatureError: it can.
     """
+    if policy.score.wall == "none":
+        raise SignatureError(_NO_WALL, where=str(key_file), hint=_RAISE_ONE)
     with suppress(ProbeError):  # without an interpreter nothing will run
         python = find_python(policy.score, repo=asked.repo, asked=asked.python)
         refuse_reach(key_file, interpreter_reach(python))

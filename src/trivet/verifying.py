@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import hashlib
 import os
+import stat
 from typing import TYPE_CHECKING, NamedTuple
 
 from trivet.attest import LIMIT_B, SVR, Data, stem_of
@@ -19,6 +20,8 @@ from trivet.errors import SignatureError
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
+    from trivet.attest.checkpoint import Checkpoint
+    from trivet.attest.log import Log
     from trivet.git import Repository
 
 DECISION = "decision.dsse.json"
@@ -105,10 +108,13 @@ def read_file(path: str) -> bytes:
     """
     name = os.path.basename(path)  # noqa: PTH119 - no pathlib here
     try:
-        with open(path, "rb") as file:  # noqa: PTH123
-            data = file.read(LIMIT_B + 1)
+        # Not to wait at a pipe that somebody put in the place of a file.
+        with open(os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC), "rb") as file:  # noqa: PTH123
+            data = file.read(LIMIT_B + 1) if stat.S_ISREG(os.fstat(file.fileno()).st_mode) else None
     except OSError as error:
         raise SignatureError(f"{name} cannot be read: {error.strerror or error}", where=path) from error
+    if data is None:
+        raise SignatureError(f"{name} is no regular file", where=path)
     if len(data) > LIMIT_B:
         raise SignatureError(f"{name} is too long", where=path)
     return data
@@ -205,6 +211,17 @@ def _statement(data: bytes, leg: Leg, trust: Trust, now: float, root: str | None
     own = opened(data, trust, root)
     trust.check(own.key, leg.leg, leg_of(own, leg.leg).at, now=now)
     return own.statement
+
+
+def check_log(log: Log, data: bytes, kept: Checkpoint | None) -> None:
+    """The log holds the decision, not withdrawn; and, where a head of it was kept, it is that log, not cut and not written anew.
+
+    Raises:
+        SignatureError: it does not, or is not.
+    """
+    if kept is not None:
+        log.check_extends(kept)
+    log.check_holds(data)
 
 
 def _check_wanted(found: Attested, wanted: Wanted, now: float) -> None:

@@ -78,8 +78,9 @@ def load_public(path: str | Path) -> Ed25519PublicKey:
     """
     name = str(path)
     try:
-        with open(name, "rb") as file:  # noqa: PTH123 - verifying does not load pathlib
-            data = file.read(_LIMIT_B)
+        # Not to wait at a pipe that somebody put in the place of a file; no pathlib, since verifying does not load it.
+        with open(os.open(name, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC), "rb") as file:  # noqa: PTH123
+            data = file.read(_LIMIT_B) if stat.S_ISREG(os.fstat(file.fileno()).st_mode) else b""
     except OSError as error:
         raise SignatureError(f"the public key cannot be read: {error.strerror or error}", where=name) from error
     return public_of_pem(data, name)

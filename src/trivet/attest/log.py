@@ -13,15 +13,19 @@ import hashlib
 import json
 import os
 import re
+import stat
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from trivet.attest.envelope import strict_json
 from trivet.attest.merkle import consistency, inclusion, leaf_hash, root_hash
 from trivet.attest.times import read, written
 from trivet.errors import SignatureError
+
+if TYPE_CHECKING:
+    from trivet.attest.checkpoint import Checkpoint
 
 START = "0" * 64
 """What the first entry names as the line before it."""
@@ -163,10 +167,27 @@ class Log:
             raise SignatureError("this decision is not in the log", where=str(self.path), hint="`trivet log append` adds it")
         return index
 
+    def check_extends(self, kept: Checkpoint) -> Head:
+        """The state of a log that begins with the entries of which a head was kept.
+
+        Raises:
+            SignatureError: it was cut or rewritten since, or is broken.
+        """
+        head = self.head()
+        if kept.size > head.size:
+            raise SignatureError(f"the log was cut: it has {head.size} entries, the checkpoint says {kept.size}", where=str(self.path))
+        if self.head(kept.size).root != kept.root:
+            told = f"the log was rewritten: its first {kept.size} entries are not those of the checkpoint"
+            raise SignatureError(told, where=str(self.path))
+        return head
+
     def _checked(self) -> Iterator[tuple[dict[str, Any], bytes]]:
         previous, index, at = START, 0, 0
         try:
-            with self.path.open("rb") as file:
+            # Not to wait at a pipe that somebody put in the place of the log.
+            with open(os.open(self.path, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC), "rb") as file:  # noqa: PTH123
+                if not stat.S_ISREG(os.fstat(file.fileno()).st_mode):
+                    raise SignatureError("the log is no regular file", where=str(self.path))
                 for raw in file:
                     where = f"{self.path} line {index + 1}"
                     if not raw.endswith(b"\n"):

@@ -21,10 +21,6 @@ from trivet.cli import Door, trusting
 from trivet.errors import SignatureError, UsageError
 from trivet.verifying import DECISION, Wanted, answer, read_file
 
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from trivet.attest.checkpoint import Checkpoint
-
 _HEX = 64
 
 INTERMIXED = True
@@ -41,9 +37,7 @@ def arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--size", type=int, metavar="N", help="prove about the log when it had N entries")
     parser.add_argument("--from", type=int, dest="first", metavar="N", help="prove that the log extends that of N entries")
     parser.add_argument("--sign", metavar="KEY", help="sign the head: a private key file, or fd:N")
-    parser.add_argument("--origin", default="trivet-log", metavar="NAME", help="the name of the log in its checkpoints")
-    parser.add_argument("--checkpoint", metavar="FILE", help="a signed head that was kept; --log-key names who signed it")
-    parser.add_argument("--log-key", metavar="PUB", help="the public key that signs the heads of the log")
+    trusting.checkpoint_arguments(parser)
     parser.add_argument("--root", metavar="HEX", help="for `verify`: the root that is trusted, where there is no checkpoint")
 
 
@@ -103,13 +97,8 @@ def _head(args: argparse.Namespace, door: Door) -> None:
 
 def _check(args: argparse.Namespace, door: Door) -> None:
     log = Log(door.cwd / args.log)
-    head = log.head()
-    kept = _checkpoint(args, door)
-    if kept is not None:
-        if kept.size > head.size:
-            raise SignatureError(f"the log was cut: it has {head.size} entries, the checkpoint says {kept.size}", where=args.log)
-        if log.head(kept.size).root != kept.root:
-            raise SignatureError(f"the log was rewritten: its first {kept.size} entries are not those of the checkpoint", where=args.log)
+    kept = trusting.checkpoint_of(args, door)
+    head = log.head() if kept is None else log.check_extends(kept)
     sys.stdout.write(f"{head.size} {head.root.hex()}\n")
 
 
@@ -172,26 +161,12 @@ def _consistency(proof: dict[str, object], args: argparse.Namespace, door: Door)
 
 
 def _trusted(args: argparse.Namespace, door: Door) -> tuple[int | None, bytes]:
-    kept = _checkpoint(args, door)
+    kept = trusting.checkpoint_of(args, door)
     if kept is not None:
         return kept.size, kept.root
     if args.root is None:
         raise UsageError("`log verify` needs --checkpoint FILE and --log-key PUB, or --root HEX", hint="a proof alone proves nothing")
     return None, bytes.fromhex(args.root)
-
-
-def _checkpoint(args: argparse.Namespace, door: Door) -> Checkpoint | None:
-    if args.checkpoint is None:
-        return None
-    if args.log_key is None:
-        raise UsageError("--checkpoint needs --log-key PUB")
-    from trivet.attest.checkpoint import opened  # noqa: PLC0415
-    from trivet.attest.keys import load_public  # noqa: PLC0415
-
-    point = opened(read_file(str(door.cwd / args.checkpoint)), load_public(door.cwd / args.log_key))
-    if point.origin != args.origin:
-        raise SignatureError(f"the checkpoint is of the log {point.origin!r}, not {args.origin!r}", where=args.checkpoint)
-    return point
 
 
 def _digest(name: str, door: Door) -> str:

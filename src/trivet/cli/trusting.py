@@ -13,6 +13,7 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from pathlib import Path
 
+    from trivet.attest.checkpoint import Checkpoint
     from trivet.attest.signer import Signer
     from trivet.git import Repository
 
@@ -55,6 +56,35 @@ def signer_of(args: argparse.Namespace, door: Door) -> Signer | None:
 def key_file(args: argparse.Namespace, door: Door) -> Path | None:
     """The file of the private key, if it is one: the run must not be able to read it."""
     return None if args.sign is None or args.sign.startswith("fd:") or args.sign == "sigstore" else door.cwd / args.sign
+
+
+def checkpoint_arguments(parser: argparse.ArgumentParser) -> None:
+    """Add ``--checkpoint``, ``--log-key`` and ``--origin``."""
+    parser.add_argument("--checkpoint", metavar="FILE", help="a signed head of the log that was kept; --log-key names who signed it")
+    parser.add_argument("--log-key", metavar="PUB", help="the public key that signs the heads of the log")
+    parser.add_argument("--origin", default="trivet-log", metavar="NAME", help="the name of the log in its checkpoints")
+
+
+def checkpoint_of(args: argparse.Namespace, door: Door) -> Checkpoint | None:
+    """The head of the log that was kept, if the call names one.
+
+    Raises:
+        UsageError: nobody is named who signs it.
+        SignatureError: it is of another key or log.
+    """
+    if args.checkpoint is None:
+        return None
+    if args.log_key is None:
+        raise UsageError("--checkpoint needs --log-key PUB")
+    from trivet.attest.checkpoint import opened as read_checkpoint  # noqa: PLC0415
+    from trivet.attest.keys import load_public  # noqa: PLC0415
+    from trivet.verifying import read_file  # noqa: PLC0415
+
+    path, key = (os.path.join(door.folder, name) for name in (args.checkpoint, args.log_key))  # noqa: PTH118 - no pathlib here
+    point = read_checkpoint(read_file(path), load_public(key))
+    if point.origin != args.origin:
+        raise SignatureError(f"the checkpoint is of the log {point.origin!r}, not {args.origin!r}", where=args.checkpoint)
+    return point
 
 
 def root_of(args: argparse.Namespace, door: Door) -> str | None:

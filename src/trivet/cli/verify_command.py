@@ -38,6 +38,7 @@ def arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--max-age", type=float, metavar="SECONDS", help="refuse a decision that is older")
     parser.add_argument("--require", action="append", default=[], metavar="NAME", help="a property that must be there (TRIVET_SRC_SCORE)")
     parser.add_argument("--log", metavar="FILE", help="the transparency log that must hold the decision, not withdrawn")
+    trusting.checkpoint_arguments(parser)
     parser.add_argument("--json", action="store_true", help="print the result as JSON")
 
 
@@ -48,6 +49,8 @@ def run(args: argparse.Namespace, door: Door) -> int:
         raise UsageError("name a FILE or DIR, or the repository with --repo DIR", hint="see `trivet verify --help`")
     if path is not None and not os.path.exists(path):  # noqa: PTH110
         raise UsageError("no such file or folder", where=args.path)
+    if args.checkpoint is not None and args.log is None:
+        raise UsageError("--checkpoint needs --log FILE")
     if args.log is not None and not os.path.isfile(os.path.join(door.folder, args.log)):  # noqa: PTH113, PTH118
         raise UsageError("no such log", where=args.log)
     with ExitStack() as stack:
@@ -86,8 +89,9 @@ def _checked(path: str | None, args: argparse.Namespace, door: Door, trust: Trus
         check_repository(repository, attested, head=args.head or "HEAD", base=args.base, within=args.keys_at)
     if args.log is not None:
         from trivet.attest.log import Log  # noqa: PLC0415
+        from trivet.verifying import check_log  # noqa: PLC0415
 
-        Log(door.cwd / args.log).check_holds(data)
+        check_log(Log(door.cwd / args.log), data, trusting.checkpoint_of(args, door))
     return attested
 
 
@@ -107,7 +111,7 @@ def _told(attested: Attested, missing: list[str], *, as_json: bool) -> int:
         }  # fmt: skip
         sys.stdout.write(json.dumps(result) + "\n")
         return 0 if ok else 1
-    lines = [f"verified: signed by {attested.key[:16]} at {attested.time}", f"  head {attested.head}", f"  base {attested.base}"]
+    lines = [f"verified: signed by {_who(attested.key)} at {attested.time}", f"  head {attested.head}", f"  base {attested.base}"]
     if facts["repository"]:
         lines.append(f"  repository {ascii(facts['repository'])[1:-1]}")
     lines += [f"  {property_of(leg):26} {attested.statuses[leg]}" for leg in LEGS]
@@ -115,6 +119,11 @@ def _told(attested: Attested, missing: list[str], *, as_json: bool) -> int:
     lines.append("MERGE_OK" if ok else "MERGE_BLOCKED: " + " ".join(attested.statuses[leg] for leg in LEGS))
     sys.stdout.write("\n".join(lines) + "\n")
     return 0 if ok else 1
+
+
+def _who(key: str) -> str:
+    """The beginning of a key's id, or the whole name of an identity."""
+    return ascii(key)[1:-1] if " " in key else key[:16]
 
 
 def _refused(error: SignatureError, *, as_json: bool) -> int:
