@@ -168,6 +168,7 @@ def judge_score(evidence: AdmissionEvidence) -> Verdict:
 def certificates(evidence: AdmissionEvidence) -> tuple[Certificate, ...]:
     """One certificate for each new or changed property."""
     tests = _by_function(evidence.trials.head)
+    blocking = [finding for finding in _trial_findings(evidence) if finding.level == "error"]
     rows = []
     for candidate in evidence.candidates:
         if candidate.state == "same":
@@ -176,7 +177,7 @@ def certificates(evidence: AdmissionEvidence) -> tuple[Certificate, ...]:
         outcome: Literal["green", "specification", "not run"] = "not run"
         if mine:
             outcome = "specification" if any(test.outcome in _RED for test in mine) else "green"
-        told = [finding.rule for finding in _trial_findings(evidence) if finding.level == "error" and _is_about(finding, candidate)]
+        told = [finding.rule for finding in blocking if _is_about(finding, candidate)]
         ids = {test.id for test in mine}
         rows.append(
             Certificate(
@@ -262,7 +263,7 @@ def _seen(evidence: AdmissionEvidence) -> Iterator[Finding]:
             continue
         where = row.file.encode("utf-8", "surrogateescape")
         told = {fault.rule for fault in row.faults}
-        if "TRV124" not in told and (asks := [what for trace in seen for what in (*trace.network, *_clocks(trace))]):
+        if "TRV124" not in told and (asks := [what for trace in seen for what in _asks(trace)]):
             yield _finding("TRV124", f"{row.name} {asks[0]}", path=where, line=row.line)
         if trials.opaque or told & {"TRV120", "TRV121", "TRV122"} or len(seen) < len(mine):
             continue
@@ -274,8 +275,10 @@ def _seen(evidence: AdmissionEvidence) -> Iterator[Finding]:
         yield _finding("TRV122", f"{row.name} {text}", path=where, line=row.line, level=level)
 
 
-def _clocks(trace: Traced) -> tuple[str, ...]:
-    return tuple(f"calls {name}, which asks real time" for name in trace.times)
+def _asks(trace: Traced) -> tuple[str, ...]:
+    """What of network and time a test asked itself; a socket that is opened and not used says something only where the test is red."""
+    network = [what for what in trace.network if trace.outcome not in _GREEN or not what.startswith("opens a socket")]
+    return (*network, *(f"calls {name}, which asks real time" for name in trace.times))
 
 
 def _refuting(test: Calibrated) -> int:

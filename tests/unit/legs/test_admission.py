@@ -7,7 +7,7 @@ from typing import Literal
 
 import pytest
 
-from trivet.legs.admission import AdmissionEvidence, Candidate, Trials, Varied, certificates, judge_integrity, judge_score
+from trivet.legs.admission import AdmissionEvidence, Candidate, Traced, Trials, Varied, certificates, judge_integrity, judge_score
 from trivet.legs.authority import Standing
 from trivet.model import Calibrated, Calibration, Drift, Failure, Finding, Outcome, RunEnd
 
@@ -68,6 +68,55 @@ def test_a_green_property_without_a_working_control_is_refused() -> None:
     assert (rigid.status, [finding.level for finding in rigid.findings]) == ("PASS", ["warning"])
     untried = replace(GREEN, trials=replace(GREEN.trials, head=head, controlled=False))
     assert errors(judge_integrity(untried).findings) == []
+
+
+def watched(*traces: Traced, **more: object) -> AdmissionEvidence:
+    """The green change, with what was seen of its new property; ``more`` goes to the trials or to the candidate."""
+    reads = bool(more.pop("reads", False))
+    return replace(
+        GREEN, trials=replace(GREEN.trials, traced=traces, **more), candidates=(candidate("test_a"), candidate("test_b", "new", reads=reads))  # type: ignore[arg-type]
+    )
+
+
+@pytest.mark.parametrize(
+    ("trace", "more", "level"),
+    [
+        ({}, {}, "error"),
+        ({"count": 2}, {}, None),
+        ({"unseen": True}, {}, None),
+        ({"outcome": "failed"}, {}, None),
+        ({}, {"opaque": True}, None),
+        ({}, {"reads": True}, "note"),
+        ({}, {"idle_on_base": frozenset({f"{FILE}::test_b"})}, "warning"),
+    ],
+)
+def test_a_green_property_during_which_no_production_code_runs_is_refused(trace: dict[str, object], more: dict[str, object], level: str | None) -> None:
+    """Unless it reads a value, started a process, was so before, or the code is compiled."""
+    found = judge_integrity(watched(Traced(id=f"{FILE}::test_b", **{"outcome": "passed", **trace}), **more))  # type: ignore[arg-type]
+    assert [(finding.rule, finding.level) for finding in found.findings] == ([("TRV122", level)] if level else [])
+
+
+def test_a_property_that_asks_network_or_time_itself_is_refused() -> None:
+    """A socket that a green test opens and does not use says nothing."""
+    for trace in ({"network": ("connects to 'h'",)}, {"times": ("time.time",)}):
+        found = watched(Traced(id=f"{FILE}::test_b", outcome="passed", count=1, **trace))  # type: ignore[arg-type]
+        assert errors(judge_integrity(found).findings) == ["TRV124"]
+        assert certificates(found)[0].faults == ("TRV124",)
+    opened = {"network": ("opens a socket of the network",), "count": 1}
+    assert errors(judge_integrity(watched(Traced(id=f"{FILE}::test_b", outcome="passed", **opened))).findings) == []  # type: ignore[arg-type]
+    assert errors(judge_integrity(watched(Traced(id=f"{FILE}::test_b", outcome="failed", **opened))).findings) == ["TRV124"]  # type: ignore[arg-type]
+
+
+def test_a_certificate_says_what_is_known() -> None:
+    """Controls of those tried, production functions, and where the outcome stayed."""
+    name = f"{FILE}::test_b"
+    found = watched(
+        Traced(id=name, outcome="passed", count=3),
+        tried=((name, 2),),
+        varied=(Varied(what="one", outcomes=((name, "passed"),)), Varied(what="two", outcomes=((name, "failed"),))),
+    )
+    (row,) = certificates(found)
+    assert (row.controls, row.tried, row.executes, row.steady, row.faults) == (1, 2, 3, ("one",), ("TRV123",))
 
 
 def test_a_new_property_that_is_red_on_base_is_a_specification() -> None:
