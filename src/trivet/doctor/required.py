@@ -89,18 +89,16 @@ def _ruleset(row: Mapping[str, Any], facts: Facts, branch: str) -> None:
     for rule in row["rules"]:
         if isinstance(rule, dict):
             _rule(rule, facts)
-    for actor in row.get("bypass_actors") or ():
-        if isinstance(actor, dict):
-            facts.bypass.append(f"{actor.get('actor_type', 'somebody')} {actor.get('actor_id') or ''}".strip() + f" in {name}")
+    for actor in _objects(row.get("bypass_actors")):
+        facts.bypass.append(f"{actor.get('actor_type', 'somebody')} {actor.get('actor_id') or ''}".strip() + f" in {name}")
 
 
 def _rule(rule: Mapping[str, Any], facts: Facts) -> None:
     parameters = _parameters(rule)
     match rule.get("type"):
         case "required_status_checks":
-            for one in parameters.get("required_status_checks") or ():
-                if isinstance(one, dict):
-                    facts.required.append((str(one.get("context", "")), int(one.get("integration_id") or 0)))
+            for one in _objects(parameters.get("required_status_checks")):
+                facts.required.append((str(one.get("context", "")), _number(one.get("integration_id"))))
             facts.strict |= parameters.get("strict_required_status_checks_policy") is True
         case "pull_request":
             facts.owner_review |= parameters.get("require_code_owner_review") is True
@@ -116,17 +114,17 @@ def _rule(rule: Mapping[str, Any], facts: Facts) -> None:
 
 
 def _classic(row: Mapping[str, Any], facts: Facts) -> None:
-    status = row.get("required_status_checks") or {}
-    for one in status.get("checks") or ():
-        facts.required.append((str(one.get("context", "")), max(0, int(one.get("app_id") or 0))))
+    status = _mapping(row.get("required_status_checks"))
+    for one in _objects(status.get("checks")):
+        facts.required.append((str(one.get("context", "")), _number(one.get("app_id"))))
     known = {name for name, _ in facts.required}
     facts.required += [(name, 0) for name in _strings(status.get("contexts")) if name not in known]
     facts.strict |= status.get("strict") is True
-    review = row.get("required_pull_request_reviews") or {}
+    review = _mapping(row.get("required_pull_request_reviews"))
     facts.owner_review |= review.get("require_code_owner_reviews") is True
     facts.stale_dismissed |= review.get("dismiss_stale_reviews") is True
-    facts.locked_history |= not (row.get("allow_force_pushes") or {}).get("enabled", False)
-    if not (row.get("enforce_admins") or {}).get("enabled", False):
+    facts.locked_history |= not _mapping(row.get("allow_force_pushes")).get("enabled", False)
+    if not _mapping(row.get("enforce_admins")).get("enabled", False):
         facts.bypass.append("administrators (enforce_admins is off)")
 
 
@@ -215,8 +213,20 @@ def _aims_at(conditions: object, branch: str) -> bool:
 
 
 def _parameters(rule: Mapping[str, Any]) -> Mapping[str, Any]:
-    found = rule.get("parameters")
-    return found if isinstance(found, dict) else {}
+    return _mapping(rule.get("parameters"))
+
+
+def _mapping(value: object) -> Mapping[str, Any]:
+    return value if isinstance(value, dict) else {}
+
+
+def _objects(value: object) -> list[Mapping[str, Any]]:
+    return [item for item in value if isinstance(item, dict)] if isinstance(value, list) else []
+
+
+def _number(value: object) -> int:
+    """The number of an App; 0, which is nobody's, for anything else."""
+    return value if isinstance(value, int) and not isinstance(value, bool) and value > 0 else 0
 
 
 def _strings(value: object) -> list[str]:

@@ -28,7 +28,7 @@ _OWN_LIST = re.compile(r"(?:pip|pip3|uv pip)\s+install\b[^\n;&|]*?(?:-r|--requir
 
 def problems(path: str, document: Mapping[str, Any], check: str) -> Iterator[Problem]:
     """Everything by which the workflow could be skipped, excused, or made to speak for the change."""
-    jobs = {str(name): job for name, job in (document.get("jobs") or {}).items() if isinstance(job, dict)}
+    jobs = {str(name): job for name, job in _mapping(document.get("jobs")).items() if isinstance(job, dict)}
     yield from _triggers(path, document)
     yield from _join(path, jobs, check)
     for name, job in jobs.items():
@@ -42,7 +42,7 @@ def problems(path: str, document: Mapping[str, Any], check: str) -> Iterator[Pro
 
 def impostors(path: str, document: Mapping[str, Any], check: str) -> Iterator[Problem]:
     """Jobs of other workflows that carry the name of the required check, and so answer for it."""
-    for name, job in (document.get("jobs") or {}).items():
+    for name, job in _mapping(document.get("jobs")).items():
         if isinstance(job, dict) and _label(str(name), job) == check:
             text = f"job {name} is named {check} and does not judge: which of the two a forge believes is chance"
             yield Problem(detail=text, remedy="give it another name", place=path)

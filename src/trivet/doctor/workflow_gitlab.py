@@ -59,7 +59,7 @@ def _excuses(name: str, job: Mapping[str, Any]) -> Iterator[Problem]:
 
 
 def _filters(name: str, job: Mapping[str, Any]) -> Iterator[Problem]:
-    rules = [row for row in job.get("rules") or () if isinstance(row, dict)]
+    rules = [row for row in _list(job.get("rules")) if isinstance(row, dict)]
     for row in rules:
         if "changes" in row or "exists" in row:
             text = f"job {name} is filtered by files: a change outside them is not judged"
@@ -84,7 +84,7 @@ _SENDER = re.compile(r"CI_MERGE_REQUEST_(?:TITLE|LABELS|DESCRIPTION|SOURCE_BRANC
 
 
 def _surroundings(name: str, job: Mapping[str, Any], document: Mapping[str, Any]) -> Iterator[Problem]:
-    variables = {**(document.get("variables") or {}), **(job.get("variables") or {})}
+    variables = {**_mapping(document.get("variables")), **_mapping(job.get("variables"))}
     if str(variables.get("GIT_DEPTH", "")) != "0":
         text = f"job {name} has a shallow clone, and the gate refuses to judge it"
         yield Problem(detail=text, remedy='variables: GIT_DEPTH: "0"', place=_PLACE, level="warning")
@@ -96,14 +96,14 @@ def _surroundings(name: str, job: Mapping[str, Any], document: Mapping[str, Any]
 def _pipeline(document: Mapping[str, Any]) -> Iterator[Problem]:
     workflow = document.get("workflow")
     rules = workflow.get("rules") if isinstance(workflow, dict) else None
-    for row in rules or ():
+    for row in _list(rules):
         if isinstance(row, dict) and (row.get("when") == "never" and _SENDER.search(str(row.get("if", "")))):
             text = f"the whole pipeline is left out by what the author of the change writes: {row.get('if')}"
             yield Problem(detail=text, remedy="no rule by title, label, message or branch name of the change", place=_PLACE)
         if isinstance(row, dict) and "changes" in row:
             text = "the whole pipeline is filtered by files: a change outside them is not judged"
             yield Problem(detail=text, remedy="take `changes` out of workflow.rules", place=_PLACE)
-    for row in document.get("include") or () if isinstance(document.get("include"), list) else ():
+    for row in _list(document.get("include")):
         if isinstance(row, dict) and ("remote" in row or ("project" in row and not re.fullmatch(r"[0-9a-f]{40}", str(row.get("ref", ""))))):
             text = f"it includes {row.get('remote') or row.get('project')}, which others can change"
             yield Problem(detail=text, remedy="name its commit with `ref`", place=_PLACE, level="warning")
@@ -112,12 +112,20 @@ def _pipeline(document: Mapping[str, Any]) -> Iterator[Problem]:
 def _whole(document: Mapping[str, Any], job: Mapping[str, Any], depth: int = 0) -> dict[str, Any]:
     """A job with what it extends, and the defaults of the file."""
     made: dict[str, Any] = {}
-    names = job.get("extends") or ()
-    for name in [names] if isinstance(names, str) else names:
-        other = document.get(name)
+    names = job.get("extends")
+    for name in [names] if isinstance(names, str) else _list(names):
+        other = document.get(name) if isinstance(name, str) else None
         if isinstance(other, dict) and depth < _DEPTH_LIMIT:
             made |= _whole(document, other, depth + 1)
     return {**made, **job}
+
+
+def _list(value: object) -> list[Any]:
+    return value if isinstance(value, list) else []
+
+
+def _mapping(value: object) -> Mapping[str, Any]:
+    return value if isinstance(value, dict) else {}
 
 
 def _script(job: Mapping[str, Any]) -> list[str]:

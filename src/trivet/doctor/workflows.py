@@ -13,6 +13,7 @@ from trivet.model import text_of
 
 _NAME = "workflow"
 LIMIT_B = 1_000_000
+NODES_LIMIT = 100_000
 
 
 def checks(tree: Tree, check: str) -> Iterator[Check]:
@@ -108,7 +109,24 @@ def parsed(tree: Tree, path: str) -> Mapping[str, Any] | str:
         found = yaml.load(data, Loader=_loader())  # noqa: S506 - a safe loader with one more rule
     except (yaml.YAMLError, RecursionError, ValueError, UnicodeDecodeError) as error:
         return f"{path} is no YAML: {str(error).splitlines()[0] if str(error) else type(error).__name__}"
-    return found if isinstance(found, dict) else f"{path} holds no mapping"
+    if not isinstance(found, dict):
+        return f"{path} holds no mapping"
+    return found if _is_bounded(found) else f"{path} is too large when its anchors are followed"
+
+
+def _is_bounded(value: object) -> bool:
+    """Whether a value stays small when each anchor is written out."""
+    todo, seen = [value], 0
+    while todo:
+        seen += 1
+        if seen > NODES_LIMIT:
+            return False
+        one = todo.pop()
+        if isinstance(one, dict):
+            todo += [*one.keys(), *one.values()]
+        elif isinstance(one, (list, tuple, set)):
+            todo += one
+    return True
 
 
 def _loader() -> Any:
