@@ -1,6 +1,8 @@
 """One table of all figures: id, goal, figure, physical limit. Reads what the scripts wrote to benchmarks/results.
 
-python benchmarks/table.py [--markdown] [FOLDER]
+python benchmarks/table.py [--run] [--markdown] [FOLDER]
+
+With ``--run`` all scripts run first, one after the other; one that fails is named at the end and does not stop the others.
 """
 
 from __future__ import annotations
@@ -8,11 +10,14 @@ from __future__ import annotations
 import argparse
 import json
 import re
+import subprocess
 import sys
 from pathlib import Path
 from typing import Any
 
 RESULTS = Path(__file__).resolve().parent / "results"
+OPTIONS = {"bench_cold.py": ("--small",)}
+"""What a script needs to be told."""
 COLUMNS = ("id", "what", "goal", "figure", "quartiles", "", "physical limit")
 
 
@@ -49,17 +54,31 @@ def render(table: list[tuple[str, ...]], *, markdown: bool) -> str:
     return "\n".join("  ".join(cell.ljust(width) for cell, width in zip(row, widths, strict=True)).rstrip() for row in lines) + "\n"
 
 
+def run_all() -> list[str]:
+    """Run every script; the names of those that failed."""
+    failed = []
+    for script in sorted(RESULTS.parent.glob("bench_*.py")):
+        print(script.name, flush=True)
+        if subprocess.run([sys.executable, str(script), *OPTIONS.get(script.name, ())], check=False).returncode:
+            failed.append(script.name)
+    return failed
+
+
 def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("folder", nargs="?", type=Path, default=RESULTS)
     parser.add_argument("--markdown", action="store_true")
+    parser.add_argument("--run", action="store_true", help="run all scripts first")
     options = parser.parse_args()
+    failed = run_all() if options.run else []
     table = rows(options.folder)
     if not table:
         print("no results yet: run `make bench`, or one of the scripts", file=sys.stderr)
         return 2
     print(render(table, markdown=options.markdown), end="")
-    return 0
+    for name in failed:
+        print(f"{name} failed", file=sys.stderr)
+    return int(bool(failed))
 
 
 if __name__ == "__main__":
