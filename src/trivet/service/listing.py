@@ -9,7 +9,7 @@ from __future__ import annotations
 import re
 from dataclasses import dataclass
 
-from sqlalchemy import Connection, Select, and_, func, or_, select
+from sqlalchemy import Connection, Select, func, or_, select
 
 from trivet.service import tables as t
 from trivet.service.rows import OPEN, Page, ScoreRow
@@ -55,6 +55,9 @@ def runs(store: Store, asked: RunQuery) -> Page[ScoreRow]:
             questions = [query.where(s.repo_id == one).order_by(s.n.desc()) for one in ids]
         else:
             questions = [query.where((s.repo_id + 0).in_(ids)).order_by(s.n.desc())]
+        if asked.word == "undecided":  # two kinds, each with an index of its own: an OR of both would walk all runs
+            given_up = scores_query().where(s.state == "failed", (s.repo_id + 0).in_(ids)).order_by(s.n.desc()).limit(asked.limit + 1)
+            questions.append(given_up if asked.after is None else given_up.where(s.n < asked.after))
         found = [score_row(row) for question in questions for row in c.execute(question).mappings()]
     found.sort(key=lambda row: -row.n)
     return Page(rows=tuple(found[: asked.limit]), after=found[asked.limit - 1].n if len(found) > asked.limit else None)
@@ -86,7 +89,7 @@ def _narrowed(query: Select[tuple[object, ...]], asked: RunQuery) -> Select[tupl
         case "blocked":
             return query.where(s.merge.is_(False), failed)
         case "undecided":
-            return query.where(or_(and_(s.merge.is_(False), ~failed), s.state == "failed"))
+            return query.where(s.merge.is_(False), ~failed)
         case "queued":
             return query.where(s.state == "queued")
         case "running":
