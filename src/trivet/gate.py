@@ -152,7 +152,7 @@ def read_situation(repository: Repository, request: GateRequest) -> Situation:
         seal=seal,
         ledger=ledger,
         sites=sites,
-        matches=match_leases(ledger, tree, seal.tests, policy=policy, now=request.now),
+        matches=match_leases(ledger, tree, seal.tests, policy=policy, now=request.now, memory=Cache(request.cache, audit=request.audit)),
     )
 
 

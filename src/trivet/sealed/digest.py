@@ -7,16 +7,18 @@ patch of ``src`` must not void a lease.
 
 from __future__ import annotations
 
+import ast
 import hashlib
 import sys
-from collections.abc import Callable
-from dataclasses import dataclass
+from collections.abc import Callable, Iterable
+from functools import lru_cache
 
 from trivet.errors import UsageError
 from trivet.git import Tree
+from trivet.sealed.digest_memory import Book, Memory, closure
 from trivet.sealed.modules import Library, Module, deep_trees
-from trivet.sealed.plain_code import code_digest, source_digest, weak_digest
-from trivet.sealed.reach import OWN, Bare, Bares, Reach
+from trivet.sealed.plain_code import Memo, Plain, code_digest, source_digest, weak_digest
+from trivet.sealed.reach import OWN, Bares, Reach
 
 MODULE = "<module>"
 """Stands for a whole file where a function is asked for."""
@@ -25,73 +27,135 @@ PYTHON_TAG = sys.implementation.cache_tag or sys.implementation.name
 """The interpreter whose compiler made the strong digest."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
 class Digest:
-    """``strong`` (``v1:`` and 64 hex digits, of compiled code), ``weak`` (16 hex digits or ""), ``source_hash`` (64), ``python`` (tag)."""
+    """``strong`` (``v1:`` and 64 hex digits, of compiled code), ``weak`` (16 hex digits or ""), ``source_hash`` (64), ``python`` (tag).
 
-    strong: str
-    weak: str
-    source_hash: str
-    python: str
+    All but the strong one are made when they are asked for.
+    """
+
+    __slots__ = ("_source", "_weak", "python", "strong")
+
+    def __init__(self, strong: str, source: Callable[[], str], weak: Callable[[], str]) -> None:
+        self.strong, self.python = strong, PYTHON_TAG
+        self._source, self._weak = source, weak
+
+    @property
+    def source_hash(self) -> str:
+        """The digest of the syntax tree."""
+        return self._source()
+
+    @property
+    def weak(self) -> str:
+        """The legacy form."""
+        return self._weak()
 
 
 class Digests:
-    """Digests of the tests of one tree; what several tests reach is compiled once."""
+    """Digests of the tests of one tree; what several tests reach is compiled once.
+
+    Args:
+        tree: where the tests are.
+        is_sealed: whether a path belongs to the sealed tree.
+        roots: the import path of the scoring tree.
+    """
 
     def __init__(self, tree: Tree, is_sealed: Callable[[bytes], bool], roots: tuple[str, ...] = ("src", ".")) -> None:
         self.library = Library(tree, is_sealed, roots)
+        self.book: Book | None = None
+        self._roots = roots
         self._bares: Bares = {}
-        self._pieces: dict[tuple[str, int, int], tuple[bytes, bytes]] = {}
+        self._memo: Memo = {}
+        self._codes: dict[tuple[str, int, int], bytes] = {}
+        self._trees: dict[tuple[str, int, int], tuple[Plain, bytes]] = {}
         self._done: dict[tuple[str, str], Digest | None] = {}
+
+    def remember(self, memory: Memory, files: Iterable[str], scope: Iterable[str]) -> None:
+        """Take known digests of some files from ``memory``; ``book.save`` keeps the new ones."""
+        self.book = Book(memory, self.library.tree, (*scope, "", *self._roots), files, self.library.sealed_files)
 
     def of(self, file: str, function: str) -> Digest | None:
         """The digest of ``name``, ``Class.name`` or ``<module>`` in a file; None where there is no such thing."""
         key = (file, function)
         if key not in self._done:
-            with deep_trees():
-                module = self.library.get(file)
-                try:
-                    self._done[key] = None if module is None else self._digest(module, function)
-                except RecursionError:  # no digest, no lease
-                    self._done[key] = None
+            known = None if self.book is None else self.book.find(*key)
+            if known is None:
+                self._done[key] = digest = self._fresh(file, function)
+                if self.book is not None:
+                    self.book.keep(file, function, "" if digest is None else digest.strong, closure(file, self.library.asks))
+            else:
+                self._done[key] = self._known(file, function, known) if known else None
         return self._done[key]
 
+    def _fresh(self, file: str, function: str) -> Digest | None:
+        with deep_trees():
+            module = self.library.get(file)
+            try:
+                return None if module is None else self._digest(module, function)
+            except RecursionError:  # no digest, no lease
+                return None
+
+    def _known(self, file: str, function: str, strong: str) -> Digest:
+        def source() -> str:
+            fresh = self._fresh(file, function)
+            return "" if fresh is None else fresh.source_hash
+
+        def weak() -> str:
+            return weak_digest(self.library.tree.read(file.encode("utf-8", "surrogateescape")) or b"", function)
+
+        return Digest(strong, source, weak)
+
+    def all(self, places: Iterable[tuple[str, str]]) -> dict[tuple[str, str], Digest | None]:
+        """The digests of many tests at once, by file and function."""
+        with deep_trees():
+            return {place: self.of(*place) for place in dict.fromkeys(places)}
+
     def _digest(self, module: Module, function: str) -> Digest | None:
-        reach = Reach(self.library, module, self._bares)
+        reach = Reach(self.library, module, self._bares, self._memo)
         if not (reach.whole() if function == MODULE else reach.test(function)):
             return None
-        strong, source = hashlib.sha256(b"trivet lease digest v1\n"), hashlib.sha256(b"trivet source digest v1\n")
-        rows = set()
+        words: set[bytes] = set()
+        found: list[tuple[str, Module, ast.stmt, Plain]] = []
         for piece in reach.pieces():
             if isinstance(piece, str):
-                rows.add((piece.encode("utf-8", "surrogatepass"), b"", b""))
-                continue
-            label, owner, node, bare = piece
-            made = None if bare is None else self._made(owner, label, (node.lineno, node.col_offset), bare)
-            if made is not None:
-                rows.add((label.encode("utf-8", "surrogatepass"), *made))
-        for label_bytes, code, tree in sorted(rows):
-            strong.update(len(label_bytes).to_bytes(8, "big") + label_bytes + code)
-            source.update(len(label_bytes).to_bytes(8, "big") + label_bytes + tree)
-        data = self.library.tree.read(module.path.encode("utf-8", "surrogateescape")) or b""
-        weak = weak_digest(data, function)
-        return Digest(strong=f"v1:{strong.hexdigest()}", weak=weak, source_hash=source.hexdigest(), python=PYTHON_TAG)
+                words.add(piece.encode("utf-8", "surrogatepass"))
+            elif piece[3] is not None:
+                found.append((piece[0], piece[1], piece[2], piece[3]))
+        strong = _combined(b"trivet lease digest v1\n", words, ((row[0], self._code(*row)) for row in found))
+        source = lru_cache(maxsize=1)(
+            lambda: _combined(b"trivet source digest v1\n", words, ((row[0], self._tree(row[1], row[2], row[3])) for row in found))
+        )
+        read = self.library.tree.read
+        path = module.path.encode("utf-8", "surrogateescape")
+        return Digest(f"v1:{strong}", source, lambda: weak_digest(read(path) or b"", function))
 
-    def _made(self, owner: Module, label: str, place: tuple[int, int], bare: Bare) -> tuple[bytes, bytes]:
-        if label in OWN:
-            return _make(owner, bare)
-        key = (owner.path, *place)
-        if key not in self._pieces:
-            self._pieces[key] = _make(owner, bare)
-        return self._pieces[key]
+    def _code(self, label: str, owner: Module, node: ast.stmt, bare: Plain) -> bytes:
+        key = (owner.path, node.lineno, node.col_offset)
+        if label in OWN or key not in self._codes:
+            try:
+                made = code_digest(bare.statement, future_annotations=owner.future_annotations)
+            except (SyntaxError, ValueError, RecursionError):
+                made = source_digest(bare.statement)
+            if label in OWN:
+                return made
+            self._codes[key] = made
+        return self._codes[key]
+
+    def _tree(self, owner: Module, node: ast.stmt, bare: Plain) -> bytes:
+        key = (owner.path, node.lineno, node.col_offset)
+        known = self._trees.get(key)
+        if known is None or known[0] is not bare:
+            with deep_trees():
+                known = self._trees[key] = (bare, source_digest(bare.statement))
+        return known[1]
 
 
-def _make(owner: Module, bare: Bare) -> tuple[bytes, bytes]:
-    tree = source_digest(bare.statement)
-    try:
-        return code_digest(bare.statement, future_annotations=owner.future_annotations), tree
-    except (SyntaxError, ValueError, RecursionError):
-        return tree, tree
+def _combined(head: bytes, words: Iterable[bytes], pieces: Iterable[tuple[str, bytes]]) -> str:
+    """One digest of names that lie outside, and of labelled pieces, in an order that the place in the file has no part in."""
+    hasher = hashlib.sha256(head)
+    rows = {(word, b"") for word in words} | {(label.encode("utf-8", "surrogatepass"), digest) for label, digest in pieces}
+    for label, digest in sorted(rows):
+        hasher.update(len(label).to_bytes(8, "big") + label + digest)
+    return hasher.hexdigest()
 
 
 def digest_of(tree: Tree, file: str, function: str, *, is_sealed: Callable[[bytes], bool], roots: tuple[str, ...] = ("src", ".")) -> Digest:

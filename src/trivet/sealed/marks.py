@@ -25,6 +25,7 @@ RAISES: Final = frozenset({
     "_pytest.outcomes.XFailed",
 })  # fmt: skip
 _DEEPEST: Final = 12
+_BLOCKS: Final = ("body", "orelse", "finalbody", "handlers", "cases")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -50,7 +51,7 @@ class Names:
     def of(cls, module: ast.Module) -> Names:
         """Collect the aliases of a module, in whichever block they stand."""
         names = cls()
-        for node in ast.walk(module):
+        for node in _all_statements(module):
             if isinstance(node, ast.Import):
                 for alias in node.names:
                     name = alias.asname or alias.name.partition(".")[0]
@@ -141,6 +142,14 @@ def statements(body: list[ast.stmt]) -> Iterator[ast.stmt]:
         yield statement
         if not isinstance(statement, ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef):
             yield from statements(inner_blocks(statement))
+
+
+def _all_statements(module: ast.Module) -> Iterator[ast.AST]:
+    """All statements in whichever block, level by level, without a look at expressions."""
+    level: list[ast.AST] = [module]
+    while level:
+        yield from level
+        level = [inner for node in level for name in _BLOCKS for inner in node.__dict__.get(name, ()) if isinstance(inner, ast.AST)]
 
 
 def inner_blocks(statement: ast.stmt) -> list[ast.stmt]:

@@ -7,11 +7,15 @@ import posixpath
 from trivet.git import Tree
 from trivet.model import Lease, LeaseMatch, Ledger, Policy
 from trivet.sealed.digest import Digest, Digests
+from trivet.sealed.digest_memory import Memory
 from trivet.sealed.ledger import DAY_S, function_of
+from trivet.sealed.modules import deep_trees
 from trivet.zones import match
 
 
-def match_leases(ledger: Ledger, tree: Tree, tests: tuple[str, ...], *, policy: Policy, now: float) -> tuple[LeaseMatch, ...]:
+def match_leases(
+    ledger: Ledger, tree: Tree, tests: tuple[str, ...], *, policy: Policy, now: float, memory: Memory | None = None
+) -> tuple[LeaseMatch, ...]:
     """Match every good row of the ledger.
 
     Args:
@@ -20,6 +24,7 @@ def match_leases(ledger: Ledger, tree: Tree, tests: tuple[str, ...], *, policy: 
         tests: its sealed test files.
         policy: base's policy (which files are sealed, and the import path).
         now: seconds since the epoch, the one reading of the process.
+        memory: keeps digests by the blobs that they depend on; None digests anew.
 
     Returns:
         One match a row. ``problem`` says why it does not hold: no or several tests (TRV318), several rows (TRV311), expired (TRV303),
@@ -28,7 +33,13 @@ def match_leases(ledger: Ledger, tree: Tree, tests: tuple[str, ...], *, policy: 
     if not ledger.leases:
         return ()
     digests = digests_of(tree, policy)
-    found = [_match(lease, digests, tests, now) for lease in ledger.leases]
+    if memory is not None:
+        named = [lease.path or lease.qualname.partition(".")[0] for lease in ledger.leases]
+        digests.remember(memory, named, policy.zones.oracle)
+    with deep_trees():
+        found = [_match(lease, digests, tests, now) for lease in ledger.leases]
+    if digests.book is not None:
+        digests.book.save()
     rows: dict[tuple[str, str], int] = {}
     for one in found:
         if one.file:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import gc
 import posixpath
 import sys
 from collections.abc import Callable, Iterator
@@ -56,6 +57,35 @@ class Module:
     plugins: tuple[str, ...] = ()
     future_annotations: bool = False
 
+    _named: dict[int, dict[str, list[ast.stmt]]] = field(default_factory=dict)
+
+    def named(self, owner: ast.Module | ast.ClassDef) -> dict[str, list[ast.stmt]]:
+        """The statements of a scope by the names that they bind as functions, classes or plain assignments, in their order."""
+        known = self._named.get(id(owner))
+        if known is None:
+            known = self._named[id(owner)] = {}
+            for node in statements(owner.body):
+                if isinstance(node, Function | ast.ClassDef):
+                    known.setdefault(node.name, []).append(node)
+                elif isinstance(node, ast.Assign):
+                    for name in {target.id for target in node.targets if isinstance(target, ast.Name)}:
+                        known.setdefault(name, []).append(node)
+        return known
+
+    _acting: dict[bool, tuple[ast.stmt, ...]] = field(default_factory=dict)
+
+    def acting(self, *, own: bool) -> tuple[ast.stmt, ...]:
+        """What of the module acts unasked: hooks, effects, fixtures; on tests of the file itself (``own``) also its setup and marks."""
+        if own not in self._acting:
+            found: list[ast.stmt] = []
+            for name, nodes in self.bindings.items():
+                if name.startswith("pytest_") or (own and (name in HOOKS or name == "pytestmark")):
+                    found += nodes
+            found += [node for node in self.effects if not (isinstance(node, ast.Expr) and self.names.skips(node.value))]
+            found += [fixture.node for fixture in self.fixtures.values() if fixture.autouse]
+            self._acting[own] = tuple(found)
+        return self._acting[own]
+
     @property
     def folder(self) -> str:
         """The folder of the file, "" for the root."""
@@ -64,13 +94,19 @@ class Module:
 
 @contextmanager
 def deep_trees() -> Iterator[None]:
-    """Let syntax trees be walked that nest deeper than Python code usually calls: a sum of a thousand terms is such a tree."""
-    before = sys.getrecursionlimit()
+    """Let syntax trees be walked that nest deeper than Python code usually calls: a sum of a thousand terms is such a tree.
+
+    The collector of cycles rests meanwhile: it would look through every tree again and again, and they all live on.
+    """
+    before, collects = sys.getrecursionlimit(), gc.isenabled()
     sys.setrecursionlimit(max(before, _DEEPEST_CALLS))
+    gc.disable()
     try:
         yield
     finally:
         sys.setrecursionlimit(before)
+        if collects:
+            gc.enable()
 
 
 class Library:
@@ -82,8 +118,13 @@ class Library:
         self._roots = roots
         self._modules: dict[str, Module | None] = {}
         self._index: dict[str, list[str]] | None = None
-        self._resolved: dict[tuple[str, str], tuple[Module, ...]] = {}
         self._origins: dict[tuple[str, str], str] = {}
+        self.asks: dict[str, set[str]] = {}
+        """File to the paths that were looked at for its sake, whether there is something or not."""
+        self._levels: dict[str, tuple[Module, ...]] = {}
+        self._sealed: dict[str, bool] = {}
+        self._files: tuple[str, ...] | None = None
+        self._resolved: dict[tuple[str, str], tuple[tuple[Module, ...], frozenset[str]]] = {}
 
     def get(self, path: str) -> Module | None:
         """The module of a file; None where it does not exist or can't be parsed."""
@@ -116,8 +157,14 @@ class Library:
 
     def conftests(self, file: str) -> tuple[Module, ...]:
         """The ``conftest.py`` files that act on a test file, innermost first, each with the plugins it names."""
+        start = posixpath.dirname(file)
+        self.asks.setdefault(file, set()).update(posixpath.join(folder, "conftest.py") for folder in _ancestors(start))
+        if start not in self._levels:
+            self._levels[start] = self._conftests(start)
+        return self._levels[start]
+
+    def _conftests(self, folder: str) -> tuple[Module, ...]:
         found: list[Module] = []
-        folder = posixpath.dirname(file)
         while True:
             module = self.get(posixpath.join(folder, "conftest.py"))
             if module is not None:
@@ -131,10 +178,13 @@ class Library:
         """The sealed module of a dotted name as ``user`` would import it: none or one."""
         key = (dotted, user.folder)
         if key not in self._resolved:
-            self._resolved[key] = self._resolve(dotted, user)
-        return self._resolved[key]
+            looked: set[str] = set()
+            self._resolved[key] = (self._resolve(dotted, user, looked), frozenset(looked))
+        found, looked_at = self._resolved[key]
+        self.asks.setdefault(user.path, set()).update(looked_at)
+        return found
 
-    def _resolve(self, dotted: str, user: Module) -> tuple[Module, ...]:
+    def _resolve(self, dotted: str, user: Module, looked: set[str]) -> tuple[Module, ...]:
         stem = dotted.lstrip(".")
         dots = len(dotted) - len(stem)
         tail = stem.replace(".", "/")
@@ -148,20 +198,37 @@ class Library:
         for folder in candidates:
             stem_path = posixpath.join(folder, tail) if tail else folder
             for path in (f"{stem_path}.py", posixpath.join(stem_path, "__init__.py")):
-                if self._is_sealed(path.encode("utf-8", "surrogateescape")):
+                if self.is_sealed(path):
+                    looked.add(path)
                     module = self.get(path)
                     if module is not None:
                         return (module,)
-        return () if dots or not tail else self._by_name(tail)
+        if dots or not tail:
+            return ()
+        looked.add("*")
+        named = self._by_name(tail)
+        looked.update(module.path for module in named)
+        return named
+
+    def is_sealed(self, path: str) -> bool:
+        """Whether a path belongs to the sealed tree."""
+        known = self._sealed.get(path)
+        if known is None:
+            known = self._sealed[path] = self._is_sealed(path.encode("utf-8", "surrogateescape"))
+        return known
+
+    def sealed_files(self) -> tuple[str, ...]:
+        """All sealed Python files."""
+        if self._files is None:
+            self._files = tuple(text_of(e.path) for e in self.tree.entries() if e.path.endswith(b".py") and self._is_sealed(e.path))
+        return self._files
 
     def _by_name(self, tail: str) -> tuple[Module, ...]:
         """A helper that only the runner's configuration makes importable: the one sealed file whose path ends so."""
         if self._index is None:
             self._index = {}
-            for entry in self.tree.entries():
-                if entry.path.endswith(b".py") and self._is_sealed(entry.path):
-                    path = text_of(entry.path)
-                    self._index.setdefault(posixpath.basename(path), []).append(path)
+            for path in self.sealed_files():
+                self._index.setdefault(posixpath.basename(path), []).append(path)
         found = [path for path in self._index.get(posixpath.basename(tail) + ".py", ()) if ("/" + path).endswith(f"/{tail}.py")]
         module = self.get(found[0]) if len(found) == 1 else None
         return (module,) if module is not None else ()

@@ -5,37 +5,26 @@ from __future__ import annotations
 import ast
 import copy
 from collections.abc import Iterator
-from dataclasses import dataclass
 
-from trivet.sealed.marks import statements
-from trivet.sealed.modules import HOOKS, Function, Library, Module
-from trivet.sealed.plain_code import plain
+from trivet.sealed.modules import Function, Library, Module
+from trivet.sealed.plain_code import Memo, Plain, plain
 
 _TEST, _INHERITED = "test", "inherited test"
 OWN = frozenset({_TEST, _INHERITED})
 """Labels of pieces that are made for one test alone: a class without its other tests."""
 
 
-@dataclass(frozen=True, slots=True)
-class Bare:
-    """A statement in plain form, the fixtures it asks for by name, and the names it loads, each with the attribute asked of it."""
-
-    statement: ast.stmt
-    fixtures: tuple[str, ...]
-    used: tuple[tuple[str, str], ...]
-
-
-Piece = tuple[str, Module, ast.stmt, Bare | None]
-Bares = dict[tuple[str, int, int], Bare | None]
+Piece = tuple[str, Module, ast.stmt, Plain | None]
+Bares = dict[tuple[str, int, int], Plain | None]
 """Pieces that several tests reach, by place: they are made plain once."""
 
 
 class Reach:
     """What one test reaches: pieces of sealed code, and names of what lies outside of it."""
 
-    def __init__(self, library: Library, module: Module, bares: Bares) -> None:
+    def __init__(self, library: Library, module: Module, bares: Bares, memo: Memo) -> None:
         self._library = library
-        self._bares = bares
+        self._bares, self._memo = bares, memo
         self._module = module
         self._levels: tuple[Module, ...] = (module, *library.conftests(module.path))
         self._seen: set[tuple[str, str, int, int]] = set()
@@ -63,7 +52,7 @@ class Reach:
     # --- where the test is ------------------------------------------------------------------------
 
     def _plain_test(self, name: str) -> bool:
-        nodes = [node for node in statements(self._module.tree.body) if isinstance(node, Function | ast.ClassDef) and node.name == name]
+        nodes = [node for node in self._module.named(self._module.tree).get(name, ()) if isinstance(node, Function | ast.ClassDef)]
         if nodes:
             self._take(_TEST, self._module, nodes[-1])
             return True
@@ -84,18 +73,18 @@ class Reach:
         return False
 
     def _method(self, module: Module, parts: list[str]) -> bool:
-        body = module.tree.body
+        scope: ast.Module | ast.ClassDef = module.tree
         outer: list[ast.ClassDef] = []
         for part in parts[:-1]:
-            found = [node for node in statements(body) if isinstance(node, ast.ClassDef) and node.name == part]
+            found = [node for node in module.named(scope).get(part, ()) if isinstance(node, ast.ClassDef)]
             if not found:
                 return False
             outer.append(found[-1])
-            body = found[-1].body
+            scope = found[-1]
         return self._in_class(module, outer, parts[-1], depth=0)
 
     def _in_class(self, module: Module, outer: list[ast.ClassDef], name: str, depth: int) -> bool:
-        own = [node for node in statements(outer[-1].body) if _binds(node, name)]
+        own = module.named(outer[-1]).get(name, [])
         inherited = False
         if not own and depth < 8:  # noqa: PLR2004 - deeper hierarchies of tests are not read
             for base in outer[-1].bases:
@@ -114,23 +103,15 @@ class Reach:
         else:
             return
         for owner, name in places:
-            yield from ((owner, node) for node in statements(owner.tree.body) if isinstance(node, ast.ClassDef) and node.name == name)
+            yield from ((owner, node) for node in owner.named(owner.tree).get(name, ()) if isinstance(node, ast.ClassDef))
 
     # --- what acts on it --------------------------------------------------------------------------
 
     def _surroundings(self) -> None:
         """Hooks, effects and fixtures that act unasked, in the module and in every ``conftest.py`` above it."""
         for number, level in enumerate(self._levels):
-            for name, nodes in level.bindings.items():
-                if name.startswith("pytest_") or (number == 0 and (name in HOOKS or name == "pytestmark")):
-                    for node in nodes:
-                        self._take("", level, node)
-            for node in level.effects:
-                if not (isinstance(node, ast.Expr) and level.names.skips(node.value)):
-                    self._take("", level, node)
-            for fixture in level.fixtures.values():
-                if fixture.autouse:
-                    self._take("", level, fixture.node)
+            for node in level.acting(own=number == 0):
+                self._take("", level, node)
 
     def _fixture(self, name: str, asker: Module, but: ast.stmt) -> None:
         start = self._levels.index(asker) if asker in self._levels else 0
@@ -169,12 +150,12 @@ class Reach:
         for name, attribute in bare.used:
             self._name(owner, name, attribute)
 
-    def _bare(self, role: str, owner: Module, node: ast.stmt) -> Bare | None:
+    def _bare(self, role: str, owner: Module, node: ast.stmt) -> Plain | None:
         if role in OWN:
-            return _bare_of(owner, node)
+            return plain(node, owner.names, self._memo)
         key = (owner.path, node.lineno, node.col_offset)
         if key not in self._bares:
-            self._bares[key] = _bare_of(owner, node)
+            self._bares[key] = plain(node, owner.names, self._memo)
         return self._bares[key]
 
     def _name(self, owner: Module, name: str, attribute: str) -> None:
@@ -213,33 +194,6 @@ class Reach:
         return []
 
 
-def _bare_of(owner: Module, node: ast.stmt) -> Bare | None:
-    statement = plain(node, owner.names)
-    if statement is None:
-        return None
-    wanted: list[str] = []
-    for part in ast.walk(statement):
-        if isinstance(part, Function):
-            wanted += _arguments(part)
-        elif isinstance(part, ast.Call) and isinstance(part.func, ast.Attribute) and part.func.attr in ("usefixtures", "getfixturevalue"):
-            wanted += [item.value for item in part.args if isinstance(item, ast.Constant) and isinstance(item.value, str)]
-    return Bare(statement, tuple(dict.fromkeys(wanted)), tuple(dict.fromkeys(_used(statement))))
-
-
-def _arguments(function: Function) -> list[str]:
-    """Arguments that pytest fills with fixtures: those without a default."""
-    given = function.args
-    plain_ones = [*given.posonlyargs, *given.args]
-    wanted = plain_ones[: len(plain_ones) - len(given.defaults)] if given.defaults else plain_ones
-    return [argument.arg for argument in (*wanted, *given.kwonlyargs)]
-
-
-def _binds(node: ast.stmt, name: str) -> bool:
-    if isinstance(node, Function | ast.ClassDef):
-        return node.name == name
-    return isinstance(node, ast.Assign) and any(isinstance(target, ast.Name) and target.id == name for target in node.targets)
-
-
 def _shell(outer: list[ast.ClassDef], wanted: set[str]) -> ast.ClassDef:
     """The class around a test without its other tests (those that the kept members call stay)."""
     inner: ast.ClassDef | None = None
@@ -249,8 +203,7 @@ def _shell(outer: list[ast.ClassDef], wanted: set[str]) -> ast.ClassDef:
         body: list[ast.stmt] = []
         for _ in range(3):
             body = [item for item in node.body if _kept(item, keep)]
-            attributes = [part.attr for item in body for part in ast.walk(item) if isinstance(part, ast.Attribute)]
-            calls = {name for name in attributes if name.startswith("test")}
+            calls = {name for item in body for name in _tests_called(item)}
             if calls <= keep:
                 break
             keep |= calls
@@ -260,19 +213,19 @@ def _shell(outer: list[ast.ClassDef], wanted: set[str]) -> ast.ClassDef:
     return inner
 
 
+def _tests_called(item: ast.stmt) -> frozenset[str]:
+    """Attributes of a member that look like tests; kept beside the node, which is asked once for each test of its class."""
+    known = item.__dict__.get(_CALLED)
+    if known is None:
+        attributes = (part.attr for part in ast.walk(item) if isinstance(part, ast.Attribute))
+        known = item.__dict__[_CALLED] = frozenset(name for name in attributes if name.startswith("test"))
+    return frozenset(known)
+
+
+_CALLED = "_trivet_called"
+
+
 def _kept(item: ast.stmt, keep: set[str]) -> bool:
     if isinstance(item, Function | ast.ClassDef):
         return item.name in keep or not item.name.startswith(("test", "Test"))
     return True
-
-
-def _used(node: ast.stmt) -> Iterator[tuple[str, str]]:
-    """Names that a piece loads, each with the attribute asked of it ("" = the name itself)."""
-    roots: set[int] = set()
-    for part in ast.walk(node):
-        if isinstance(part, ast.Attribute) and isinstance(part.value, ast.Name):
-            roots.add(id(part.value))
-            yield part.value.id, part.attr
-    for part in ast.walk(node):
-        if isinstance(part, ast.Name) and isinstance(part.ctx, ast.Load) and id(part) not in roots:
-            yield part.id, ""
