@@ -18,6 +18,8 @@ FILES = ("src_score.json", "oracle_integrity.json", "flake_lease.json", "decisio
 WORDS = ("src_score.txt", "oracle_integrity.txt", "flake_lease.txt")
 _GONE = (*FILES, *WORDS, "decision.dsse.json", "src_score.dsse.json", "oracle_integrity.dsse.json", "flake_lease.dsse.json")
 _VALUES = ("repo", "base", "head", "out", "python", "isolation", "controls", "wall")
+_PLACES = frozenset(("repo", "base", "head", "out", "python", "quiet"))
+"""Options that are in the question by themselves, or that change nothing of the answer."""
 _FLAGS = ("no-advisory", "vary", "quiet")
 TEMPORARY = ".trivet-"
 
@@ -61,7 +63,7 @@ def warn(line: str) -> None:
 def question(given: Mapping[str, object], cwd: str) -> recall.Asked:
     """The question of a call; ``given`` are its options by their long names, without those that are not set."""
     python = given.get("python")
-    options = {name: given.get(name) for name in ("isolation", "controls", "wall", "vary", "no-advisory", "reruns")}
+    options = {name: value for name, value in given.items() if name not in _PLACES}
     return recall.Asked(
         repo=os.path.join(cwd, str(given.get("repo", "."))),
         base=str(given["base"]),

@@ -15,6 +15,9 @@ from trivet.report import terminal
 from trivet.report.document import decision_of, document
 from trivet.store import Store
 
+_NEUTRAL = frozenset(("format", "json", "report", "no_cache", "sign", "review", "session", "vsa"))
+"""Options that say how a decision is told or signed, or that are looked at before anything is asked."""
+
 
 @dataclass(slots=True)
 class Memory:
@@ -31,8 +34,8 @@ class Memory:
         folder = quick.folder_of(door.environ)
         if legs != LEGS or args.no_cache or getattr(args, "review", None) is not None:
             return cls(None, folder)
-        names = ("base", "head", "python", "isolation", "controls", "wall", "vary", "reruns")
-        given = {"repo": str(args.repo), "no-advisory": getattr(args, "no_advisory", True), **{name: getattr(args, name) for name in names}}
+        # An option that nobody thought of here makes another question: that costs a run, and never gives a wrong answer.
+        given = {name.replace("_", "-"): value for name, value in vars(args).items() if name not in _NEUTRAL}
         asked = quick.question(given, str(door.cwd))
         found = recall.find(asked, folder, output.warn)
         return cls(asked, folder, found, audit=found is not None and (quick.audit or recall.drawn()))
