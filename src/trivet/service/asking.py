@@ -93,7 +93,8 @@ def ask_for(
     if (known is None or is_void(known)) and reading.queued_count(desk.store, repo.name) >= repo.max_queued:
         raise FullError(f"{repo.max_queued} scores of {repo.name} are waiting already", hint="ask again later")
     now = desk.clock()
-    score, made = ask(desk.store, wanted, now)
+    # What stands is the answer at once: no more is asked of the store.
+    score, made = (known, False) if known is not None and not is_void(known) else ask(desk.store, wanted, now)
     given = {name: content for name, content in ((REVIEW, review), (SUBJECT, subject)) if content is not None}
     if made and given:
         keep_evidence(desk.store, score.id, given)
