@@ -1,45 +1,37 @@
 """What does a first judgement cost, relative to plain pytest on the same tests?
 
-    python benchmarks/bench_cold.py --tasks DIR [--only NAME]... [--isolation auto|shared]... [--rounds N] [--json FILE]
-    python benchmarks/bench_cold.py --small [--python EXE] [--rounds N] [--json FILE]
+python benchmarks/bench_cold.py [--python EXE] [--tasks DIR [--only NAME]...] [--isolation auto|shared]...
 
-With ``--tasks``: DIR holds one folder a task, with ``repo`` (adopted: tags ``t-base`` and ``t-head``), ``venv`` and ``layout.json``. With
-``--small`` a project of 420 small sealed tests is made, and xdist is a rival too where EXE has it. In each round every rival runs once, in
-turn: plain pytest on head's tree, then ``trivet gate --no-cache`` for each isolation. Prints one row a task; ratios are medians of the
-rounds' own ratios, in wall time and in CPU time of all processes.
+A project of 420 small sealed tests is made, with xdist as a rival too where EXE has it. With ``--tasks``, real ones as well: DIR holds one
+folder a task, with ``repo`` (adopted: tags ``t-base`` and ``t-head``), ``venv`` and ``layout.json``. In each round every rival runs once:
+plain pytest on head's tree, and ``trivet gate --no-cache`` with sampled controls for each isolation. Nothing is kept between them: each
+calibrates base, makes all bytecode, and runs head, its controls and what the isolation asks for.
 """
 
 from __future__ import annotations
 
-import argparse
 import json
 import os
-import platform
-import resource
 import shutil
 import statistics
 import subprocess
 import sys
 import tempfile
-import time
 from collections.abc import Sequence
 from pathlib import Path
 
-SRC = Path(__file__).resolve().parent.parent / "src"
+from measure import ROOT, Figure, Taken, arguments, finish, in_turn, quartiles, under_load
+
+SRC = ROOT / "src"
 FILES, TESTS = 21, 20
 OUTSIDE = dict(os.environ)  # noqa: TID251 - the rivals run as a developer would call them
-Spent = tuple[float, float]
-"""Wall and CPU seconds."""
 
 
-def spent(args: Sequence[object], cwd: Path, env: dict[str, str], *, status: int | None = None) -> Spent:
-    """Run a command and time it; ``status`` is the exit status that it must have."""
-    before, began = resource.getrusage(resource.RUSAGE_CHILDREN), time.perf_counter()
+def run(args: Sequence[object], cwd: Path, env: dict[str, str], *, status: int | None = None) -> None:
+    """Run a command; ``status`` is the exit status that it must have."""
     done = subprocess.run([str(arg) for arg in args], cwd=cwd, env=env, check=False, capture_output=True, text=True)
-    wall, after = time.perf_counter() - began, resource.getrusage(resource.RUSAGE_CHILDREN)
     if status is not None and done.returncode != status:
         raise SystemExit(f"{args}: exit status {done.returncode}\n{done.stdout[-2000:]}\n{done.stderr[-2000:]}")
-    return wall, after.ru_utime + after.ru_stime - before.ru_utime - before.ru_stime
 
 
 def git(repo: Path, *args: str) -> None:
@@ -55,18 +47,18 @@ class Task:
         self.tree = Path(tempfile.mkdtemp(prefix="plain-")) / "tree"
         git(repo, "worktree", "add", "-f", "--detach", str(self.tree), "t-head")
 
-    def plain(self, *more: str) -> Spent:
+    def plain(self, *more: str) -> None:
         """Plain pytest, as a developer would call it."""
         env = {**OUTSIDE, "PYTHONPATH": str(self.tree / self.root), **self.env}
-        return spent([self.python, "-m", "pytest", "-q", "-p", "no:cacheprovider", *more, *self.tests], self.tree, env)
+        run([self.python, "-m", "pytest", "-q", "-p", "no:cacheprovider", *more, *self.tests], self.tree, env)
 
-    def gate(self, isolation: str) -> Spent:
+    def gate(self, isolation: str) -> None:
         """A first judgement."""
         env = {**OUTSIDE, "PYTHONPATH": str(SRC)}
         with tempfile.TemporaryDirectory() as out:
             asked = ["--isolation", isolation, "--no-cache", "--python", self.python, "--out", out]
             args = [sys.executable, "-m", "trivet", "gate", "--repo", self.repo, "--base", "t-base", "--head", "t-head", *asked]
-            return spent(args, self.repo, env, status=0)
+            run(args, self.repo, env, status=0)
 
     def close(self) -> None:
         """Remove the tree."""
@@ -97,7 +89,7 @@ def small(folder: Path, python: Path) -> Task:
         (repo / f"tests/sealed/test_{number:02}.py").write_text("\n".join(lines))
     git(folder, "init", "-q", str(repo))
     env = {**OUTSIDE, "PYTHONPATH": str(SRC)}
-    spent([sys.executable, "-m", "trivet", "seal", "--repo", repo], repo, env, status=0)
+    run([sys.executable, "-m", "trivet", "seal", "--repo", repo], repo, env, status=0)
     for tag, text in (("t-base", ""), ("t-head", "\n\ndef twice(a):\n    return add(a, a)\n")):
         with (repo / "src/thing/__init__.py").open("a") as file:
             file.write(text)
@@ -107,62 +99,78 @@ def small(folder: Path, python: Path) -> Task:
     return Task(repo, python, ["tests/sealed"], "src", {})
 
 
-def measure(task: Task, isolations: Sequence[str], rounds: int, *, xdist: bool = False) -> dict[str, object]:
-    """Time all rivals ``rounds`` times, in turn; the first plain run (which writes bytecode) does not count."""
-    task.plain()
-    rows: dict[str, list[Spent]] = {"plain": []}
-    for _ in range(rounds):
-        rows["plain"].append(task.plain())
-        if xdist:
-            rows.setdefault("xdist", []).append(task.plain("-n", "2"))
-        for isolation in isolations:
-            rows.setdefault(isolation, []).append(task.gate(isolation))
-    found: dict[str, object] = {"plain_s": round(statistics.median(wall for wall, _ in rows["plain"]), 3)}
-    for name in [name for name in rows if name != "plain"]:
-        pairs = list(zip(rows[name], rows["plain"], strict=True))
-        found[name] = {
-            "s": round(statistics.median(one[0] for one in rows[name]), 3),
-            "wall": round(statistics.median(one[0] / plain[0] for one, plain in pairs), 2),
-            "wall_all": [round(one[0] / plain[0], 2) for one, plain in pairs],
-            "cpu": round(statistics.median(one[1] / plain[1] for one, plain in pairs), 2),
-        }
+def measure(task: Task, isolations: Sequence[str], rounds: int, *, xdist: bool = False) -> Taken:
+    """Time all rivals; the first round (in which plain pytest writes bytecode) does not count."""
+    calls = {"plain": task.plain, **{name: (lambda name=name: task.gate(name)) for name in isolations}}
+    if xdist:
+        calls["xdist"] = lambda: task.plain("-n", "2")
+    return in_turn(calls, rounds=rounds)
+
+
+def has_xdist(python: Path) -> bool:
+    """Whether an interpreter has pytest-xdist."""
+    return subprocess.run([python, "-c", "import xdist"], capture_output=True, check=False).returncode == 0
+
+
+LIMIT = "base and head both run: on two cores the time of one run, beside reading the change (0.3 s), base's bytecode, and the controls"
+
+
+def figures_of(name: str, taken: Taken, isolations: Sequence[str]) -> list[Figure]:
+    """The lines of one project."""
+    found = []
+    for isolation in isolations:
+        ratios = taken.ratios(isolation, "plain")
+        small_goal = 0.9 if isolation == "shared" else None
+        shown = Figure(
+            id="P3" if name == "small" else "P4" if isolation == "shared" else "",
+            what=f"{name}, {isolation}: cold judgement over plain pytest",
+            value=statistics.median(ratios),
+            unit="times",
+            goal=small_goal if name == "small" else 1.2 if isolation == "shared" else 2.5,
+            limit=LIMIT,
+            note=f"CPU {taken.ratio(isolation, 'plain', cpu=True):.2f} times",
+            spread=quartiles(ratios),
+        )
+        found.append(shown)
+    if "xdist" in taken.wall and "shared" in isolations:
+        ratios = taken.ratios("xdist", "shared")
+        what, value = f"{name}: xdist -n 2 over a cold judgement, shared", statistics.median(ratios)
+        found.append(Figure(id="P3", what=what, value=value, unit="times", way="at least", goal=4.0, spread=quartiles(ratios)))
     return found
 
 
 def main() -> int:
     """Measure and print."""
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser = arguments(__doc__, rounds=5)
     parser.add_argument("--tasks", type=Path)
     parser.add_argument("--only", action="append", default=[])
     parser.add_argument("--isolation", action="append", default=[])
-    parser.add_argument("--small", action="store_true")
     parser.add_argument("--python", type=Path, default=Path(sys.executable))
-    parser.add_argument("--rounds", type=int, default=5)
-    parser.add_argument("--json", type=Path)
-    opts = parser.parse_args()
-    isolations = opts.isolation or ["auto", "shared"]
-    results: dict[str, dict[str, object]] = {}
+    options = parser.parse_args()
+    isolations = options.isolation or ["auto", "shared"]
     folder = Path(tempfile.mkdtemp(prefix="bench-cold-"))
+    figures: list[Figure] = []
+    times: dict[str, object] = {}
+    shared: list[float] = []
     try:
-        jobs = []
-        if opts.small:
-            jobs.append(("small", lambda: small(folder, opts.python)))
-        if opts.tasks is not None:
-            names = opts.only or sorted(path.parent.name for path in opts.tasks.glob("*/layout.json"))
-            jobs += [(name, lambda name=name: from_layout(opts.tasks / name)) for name in names]
-        for name, make in jobs:
-            task = make()
+        names = [] if options.tasks is None else options.only or sorted(path.parent.name for path in options.tasks.glob("*/layout.json"))
+        for name in ("small", *names):
+            task = small(folder, options.python) if name == "small" else from_layout(options.tasks / name)
             try:
-                results[name] = measure(task, isolations, opts.rounds, xdist=name == "small")
+                with under_load(options):
+                    taken = measure(task, isolations, options.rounds, xdist=name == "small" and has_xdist(options.python))
             finally:
                 task.close()
-            print(name, json.dumps(results[name]), flush=True)
+            figures += figures_of(name, taken, isolations)
+            times[name] = taken.facts()
+            if name != "small" and "shared" in isolations:
+                shared.append(taken.ratio("shared", "plain"))
     finally:
         shutil.rmtree(folder, ignore_errors=True)
-    facts = {"python": platform.python_version(), "machine": platform.machine(), "cores": os.cpu_count(), "load": os.getloadavg()}
-    if opts.json is not None:
-        opts.json.write_text(json.dumps({"rounds": opts.rounds, "facts": facts, "results": results}, indent=1) + "\n")
-    return 0
+    if shared:
+        what = f"median of {len(shared)} real projects, shared: cold judgement over plain pytest"
+        figures.append(Figure(id="P4", what=what, value=statistics.median(shared), unit="times", goal=0.75, limit=LIMIT))
+    return finish(options, __file__, figures, projects=times)
 
 
 if __name__ == "__main__":

@@ -3,8 +3,9 @@
     python benchmarks/bench_controls.py [--project DIR --tests 'tests/test_*.py' --source src] [--python EXE] [--rounds N] [--json FILE]
 
 Without a project a synthetic one of 400 tests is made. Runs the suite plain, with a control for every test, and with sampled controls, in
-turn, behind no wall, and prints one JSON object: CPU seconds (user and system, of the run's processes), ratios to the plain suite, how many
-tests have an admitted control, and the milliseconds of the identity map. Controls that are only a canary are counted apart.
+turn, behind no wall (``--lent``: behind the host's, as copies of a server, the way a judgement runs them), and prints one JSON object: CPU
+seconds (user and system, of the run's processes), ratios to the plain suite, how many tests have an admitted control, and the milliseconds
+of the identity map. Controls that are only a canary are counted apart.
 """
 
 from __future__ import annotations
@@ -12,6 +13,7 @@ from __future__ import annotations
 import argparse
 import importlib.util
 import json
+import os
 import platform
 import resource
 import statistics
@@ -28,7 +30,8 @@ from trivet.model import ScorePolicy  # noqa: E402 - from this tree
 from trivet.stage import control_runs  # noqa: E402
 from trivet.stage.calibrate import calibration_of  # noqa: E402
 from trivet.stage.controls import Book  # noqa: E402
-from trivet.stage.runner import Runner, Stand  # noqa: E402
+from trivet.stage.forkserver import Servers, Warmth  # noqa: E402
+from trivet.stage.runner import Runner, Stand, pinned_environment  # noqa: E402
 from trivet.stage.wall import choose  # noqa: E402
 
 FILES, TESTS, WORK = 20, 20, 20_000
@@ -51,10 +54,31 @@ def synthetic(root: Path) -> None:
         (root / f"tests/test_{number}.py").write_text("\n".join(lines))
 
 
+LENDING: list[Servers] = []
+
+
 def cpu() -> float:
-    """CPU seconds of all children that were waited for."""
+    """CPU seconds of all children that were waited for, and of the copies of servers that have ended."""
     used = resource.getrusage(resource.RUSAGE_CHILDREN)
-    return used.ru_utime + used.ru_stime
+    copies = sum(int(word) for servers in LENDING for pid in servers.pids() for word in _fields(pid)[13:15])
+    return used.ru_utime + used.ru_stime + copies / os.sysconf("SC_CLK_TCK")
+
+
+def _fields(pid: int) -> list[str]:
+    """The fields of /proc/PID/stat behind the name: cutime and cstime are 13 and 14 of them."""
+    return Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()
+
+
+def lend(runner: Runner, files: list[str]) -> Servers:
+    """Let the runs of a runner be copies of a server that knows the bytecode of its tree."""
+    servers = Servers(runner.wall, runner.python, pinned_environment(runner.policy, runner.python, Path("/")))
+    root, tests = runner.stand.root, frozenset(files)
+    paths = [str(path.relative_to(root)) for path in sorted(root.rglob("*.py")) if ".venv" not in path.parts]
+    make = tuple((str(root / path), "test" if path in tests or path.endswith("conftest.py") else "source") for path in paths)
+    servers.warm(Warmth(root=str(root), files=tuple(files), source_names=(), make=make))
+    LENDING.append(servers)
+    runner.servers = servers
+    return servers
 
 
 def spent(work) -> tuple[object, float]:
@@ -95,6 +119,7 @@ def main() -> None:
     parser.add_argument("--tests", default="tests/**/test_*.py")
     parser.add_argument("--source", default="src")
     parser.add_argument("--python", type=Path, default=Path(sys.executable))
+    parser.add_argument("--lent", action="store_true")
     parser.add_argument("--rounds", type=int, default=3)
     parser.add_argument("--json", type=Path)
     args = parser.parse_args()
@@ -109,7 +134,10 @@ def main() -> None:
         scratch.mkdir()
         policy = ScorePolicy(paths=(args.source, "."), clock="real")
         stand = Stand(root=root, source_roots=(str(root / args.source),), source_names=())
-        runner = Runner(stand=stand, policy=policy, wall=choose("none", allow_none=True), python=args.python, scratch=scratch)
+        wall = choose("auto") if args.lent else choose("none", allow_none=True)
+        runner = Runner(stand=stand, policy=policy, wall=wall, python=args.python, scratch=scratch)
+        if args.lent:
+            lend(runner, files)
         run, book = control_runs.runner_of(runner), Book(texts)
         base = calibration_of(runner.run(runner.job(files)))
         calibration, admission = spent(lambda: control_runs.admit(book, base, run))
@@ -124,6 +152,8 @@ def main() -> None:
                 rows, used = spent(lambda: control_runs.judge(book, calibration, passed, run, mode=mode, secret=number))  # noqa: B023 - called at once
                 cost[mode].append(used)
                 red[mode] = f"{sum(row.outcome == 'red' for row in rows)} of {len(rows)}"
+        for servers in LENDING:
+            servers.close()
         middle = {name: statistics.median(values) for name, values in cost.items()}
         result = {
             "tests": len(base.tests), "passed": len(passed), "with_control": len(with_control), "canary_only": canaries, "red": red,

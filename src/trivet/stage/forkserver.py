@@ -82,6 +82,11 @@ class Servers:
             server = self._of(hash_seed)
             return None if server is None else Lender(server.fd, one_cpu=one_cpu)
 
+    def pids(self) -> tuple[int, ...]:
+        """The processes of the servers that run."""
+        with self._lock:
+            return tuple(server.pid for server in self._running.values() if server is not None)
+
     def close(self) -> None:
         """End all servers."""
         with self._lock:
@@ -141,6 +146,11 @@ class _Server:
         rules = seccomp.program(seccomp.rules(without=frozenset({"setns"})))
         caps = _capabilities()
         self._send({"do": "confine", "filter": rules.hex(), "capset": native.CAPSET, "caps": [words.hex() for words in caps]})
+
+    @property
+    def pid(self) -> int:
+        """The process."""
+        return self._process.pid
 
     def warm(self, warmth: Warmth, shelf: int) -> None:
         """Tell what to know. ``shelf``: a file in memory where the first server leaves its bytecode for the others."""

@@ -46,9 +46,8 @@ class Site:
 
     def server(self) -> int:
         """The pid of the only server."""
-        (server,) = self.servers._running.values()
-        assert server is not None
-        return server._process.pid
+        (pid,) = self.servers.pids()
+        return pid
 
 
 @pytest.fixture
