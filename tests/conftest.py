@@ -1,9 +1,10 @@
-"""What all tests share: no skip in CI, and the same generated inputs each time."""
+"""What all tests share: no skip in CI, the same generated inputs each time, and one cache for all cases that are judged."""
 
 from __future__ import annotations
 
 import os
 from collections.abc import Generator
+from pathlib import Path
 
 import hypothesis
 import pytest
@@ -45,3 +46,12 @@ def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
         attacks = [row for row in rows if row["attack"]]
         caught, right = sum(row["caught"] for row in attacks), sum(row["right"] for row in rows)
         terminalreporter.write_line(f"shared sample: {caught}/{len(attacks)} attacks caught, {right}/{len(rows)} cases right")
+
+
+@pytest.fixture(scope="session")
+def case_cache(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A folder for what the gate keeps about the bases of cases: one for a whole run of the suite, whichever process judges a case."""
+    base = tmp_path_factory.getbasetemp()
+    folder = (base.parent if base.name.startswith("popen-") else base) / "case-cache"
+    folder.mkdir(exist_ok=True)
+    return folder

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ctypes
 import shutil
 import sys
 from pathlib import Path
@@ -12,6 +13,14 @@ import pytest
 def needs(command: str, package: str) -> pytest.MarkDecorator:
     """Skip the test where a system command is missing; with CI=true that skip is a failure (see conftest.py)."""
     return pytest.mark.skipif(shutil.which(command) is None, reason=f"no {command}: apt-get install -y {package}")
+
+
+def library(name: str, package: str) -> None:
+    """Skip where a shared library that a tool of the tests loads is missing."""
+    try:
+        ctypes.CDLL(name)
+    except OSError:
+        pytest.skip(f"no {name}: apt-get install -y {package}")
 
 
 def checker(name: str) -> str:

@@ -14,6 +14,7 @@ import uvicorn
 from playwright.sync_api import Browser, Page, sync_playwright
 
 from browsing import Site
+from needs import library
 from service_seed import seed
 from trivet.service import api, keyring, pages, schema
 from trivet.service.access import Access
@@ -78,6 +79,7 @@ def seeded(sites: Callable[..., Site]) -> Site:
 
 @pytest.fixture(scope="session")
 def browser() -> Iterator[Browser]:
+    library("libatomic.so.1", "libatomic1")  # playwright's own program needs it
     with sync_playwright() as playwright:
         made = playwright.chromium.launch(executable_path=shutil.which("chromium"), args=list(FLAGS))
         yield made

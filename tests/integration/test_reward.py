@@ -65,12 +65,31 @@ def test_the_reward_of_the_documentation_leaves_bad_days_out_but_not_bad_patches
     assert [known["reward_of"](record) for record in records] == [1.0, 0.0, None, 0.0]
 
 
-def test_what_could_not_be_judged_is_no_zero(place) -> None:
-    repo, base, scorer = place
-    with scorer(repo.root, timeout_s=0.2) as judge:
-        record = judge.score(base, diff(repo, {"src/pkg/core.py": RIGHT}))
+def test_what_could_not_be_judged_is_no_zero(place, tmp_path) -> None:
+    _, _, scorer = place
+    slow, repo = "import time\n\ntime.sleep(600)\n", Repo(tmp_path / "repo")
+    base = repo.commit({**VERDICTS, "src/pkg/core.py": slow + WRONG})
+    with scorer(repo.root, timeout_s=1) as judge:
+        record = judge.score(base, diff(repo, {"src/pkg/core.py": slow + RIGHT}))
     assert (record.outcome, record.reward, record.suspect) == ("INFRA", None, False)
     assert "took too long" in " ".join(record.reasons)
+
+
+@pytest.mark.parametrize(("base_says", "suspect"), [("PASS", True), ("FAIL", True), ("INFRA", False)])
+def test_a_patch_that_alone_makes_the_host_fail_is_suspect(place, monkeypatch, base_says, suspect) -> None:
+    """The patch must not be able to choose a missing reward over none unseen."""
+    repo, base, scorer = place
+    asked = []
+
+    def judged(_self: Scorer, _base: str, head: str, _green: object) -> RewardRecord:
+        asked.append(head)
+        return RewardRecord(outcome="INFRA", reward=None) if len(asked) == 1 else RewardRecord(outcome=base_says, reward=None)
+
+    monkeypatch.setattr(Scorer, "_judged", judged)
+    with scorer(repo.root) as judge:
+        record = judge.score(base, diff(repo, {"src/pkg/core.py": RIGHT}))
+    assert (record.outcome, record.suspect) == ("INFRA", suspect)
+    assert len(set(asked)) == 2
 
 
 @pytest.mark.parametrize("patch", ["", "  \n", "not a patch", "diff --git a/x b/x\n--- a/x\n+++ b/x\n@@ -1 +1 @@\n-a\n+b\n",

@@ -9,6 +9,7 @@ import binascii
 import json
 from typing import TYPE_CHECKING, Any, NamedTuple
 
+from trivet import strict
 from trivet.attest import LIMIT_B, PAYLOAD_TYPE, STATEMENT, Data
 from trivet.errors import SignatureError
 
@@ -105,7 +106,7 @@ def strict_json(data: bytes, what: str) -> Data:
         SignatureError: it is none; the message names ``what``.
     """
     try:
-        value = json.loads(data.decode(), object_pairs_hook=_unique, parse_constant=_refuse)
+        value = strict.loads(data)
     except (ValueError, RecursionError) as error:
         raise SignatureError(f"the {what} is not strict JSON: {error}") from error
     if not isinstance(value, dict):
@@ -136,14 +137,3 @@ def _holds(key: Ed25519PublicKey, signature: bytes, message: bytes) -> bool:
     except InvalidSignature:
         return False
     return True
-
-
-def _unique(pairs: list[tuple[str, Any]]) -> Data:
-    found = dict(pairs)
-    if len(found) != len(pairs):
-        raise ValueError("a key is given twice")
-    return found
-
-
-def _refuse(word: str) -> float:
-    raise ValueError(f"{word} is no JSON")

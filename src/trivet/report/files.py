@@ -6,13 +6,13 @@ stale ``PASS`` outlives its start.
 
 from __future__ import annotations
 
-import json
 import os
 import tempfile
 from collections.abc import Iterable, Mapping
 from contextlib import suppress
 from pathlib import Path
 
+from trivet import strict
 from trivet.errors import OutputError, TrivetError
 from trivet.model import LEGS, Decision, LegName, Status, Verdict
 from trivet.report import junit, markdown
@@ -150,23 +150,12 @@ def _json(path: Path) -> dict[str, object]:
 
 def _json_of(content: bytes, path: Path) -> dict[str, object]:
     try:
-        data = json.loads(content, object_pairs_hook=_strict, parse_constant=_no_constant)
+        data = strict.loads(content)
     except (ValueError, RecursionError) as error:
         raise TrivetError(f"not strict JSON: {error}", where=str(path)) from error
     if not isinstance(data, dict):
         raise TrivetError("not a JSON object", where=str(path))
     return data
-
-
-def _strict(pairs: list[tuple[str, object]]) -> Mapping[str, object]:
-    made = dict(pairs)
-    if len(made) != len(pairs):
-        raise ValueError("a key stands twice")
-    return made
-
-
-def _no_constant(word: str) -> object:
-    raise ValueError(f"{word} is not JSON")
 
 
 def read_bytes(path: Path) -> bytes:

@@ -6,12 +6,11 @@ addresses) is optional and lets owners be named by address.
 
 from __future__ import annotations
 
-import json
 from pathlib import Path
-from typing import Any
 
 import msgspec
 
+from trivet import strict
 from trivet.errors import UsageError
 from trivet.model import Review
 
@@ -51,7 +50,7 @@ def parse_review(data: bytes, *, where: str = "--review") -> Review:
     if len(data) > LIMIT_B:
         raise UsageError(f"the review evidence is longer than {LIMIT_B} bytes", where=where)
     try:
-        raw = json.loads(data.decode(), object_pairs_hook=_unique, parse_constant=_refuse)
+        raw = strict.loads(data)
         review = msgspec.convert(raw, _Review, strict=True)
     except (ValueError, RecursionError, msgspec.ValidationError) as error:
         message = f"the review evidence is not of the documented form: {error}"
@@ -66,14 +65,3 @@ def parse_review(data: bytes, *, where: str = "--review") -> Review:
         approvals=tuple((row.login, row.commit) for row in review.approvals),
         emails=tuple((login, tuple(rows)) for login, rows in sorted(review.emails.items())),
     )
-
-
-def _unique(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
-    found = dict(pairs)
-    if len(found) != len(pairs):
-        raise ValueError("a key is given twice")
-    return found
-
-
-def _refuse(word: str) -> float:
-    raise ValueError(f"{word} is no JSON")

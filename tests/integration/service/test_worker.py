@@ -104,7 +104,7 @@ made.judge(Repository(name="a", url="https://x/a"), Path("/m"), base="a", head="
     child = until(lambda: pid.exists() and pid.read_text())
     holder.kill()
     holder.wait()
-    until(lambda: gone(child))
+    assert until(lambda: gone(child))
 
 
 def test_leaving_ends_runs_without_an_answer(tmp_path: Path) -> None:

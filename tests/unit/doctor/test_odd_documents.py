@@ -26,12 +26,13 @@ VALUES = st.recursive(LEAVES, lambda inner: st.one_of(st.lists(inner, max_size=4
 @given(document=st.dictionaries(KEYS, VALUES, max_size=6), job=st.dictionaries(KEYS, VALUES, max_size=6))
 def test_no_ci_file_makes_the_doctor_fall_over(document: dict[str, object], job: dict[str, object]) -> None:
     github = {**document, "jobs": {"a": {**job, "steps": [{"run": "trivet gate"}, job]}, "trivet/join": {**job, "needs": "a"}}}
+    assert workflows.runs_gate(github)
     for one in (document, github):
-        workflows.runs_gate(one)
-        list(workflow_github.problems("x.yml", one, "trivet/join"))
-        list(workflow_github.impostors("x.yml", one, "trivet/join"))
-    list(workflow_gitlab.problems({**document, "trivet": {**job, "script": ["trivet gate"]}}))
-    workflow_gitlab.local_includes(document)
+        said = [*workflow_github.problems("x.yml", one, "trivet/join"), *workflow_github.impostors("x.yml", one, "trivet/join")]
+        assert all(type(problem).__name__ == "Problem" for problem in said)
+    said = list(workflow_gitlab.problems({**document, "trivet": {**job, "script": ["trivet gate"]}}))
+    assert all(type(problem).__name__ == "Problem" for problem in said)
+    assert all(isinstance(path, str) for path in workflow_gitlab.local_includes(document))
 
 
 @settings(max_examples=150)
