@@ -11,6 +11,7 @@ by itself for answers that say "later". A client has no say in a verdict: it sen
 
 from __future__ import annotations
 
+import base64
 import http.client
 import json
 import ssl
@@ -19,7 +20,8 @@ from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
 from types import TracebackType
 from typing import Literal, Self
-from urllib.parse import quote, urlencode, urlsplit
+from urllib.parse import quote, unquote, urlencode, urlsplit
+from urllib.request import getproxies, proxy_bypass
 
 from trivet import __version__
 from trivet.errors import ClientError
@@ -31,6 +33,7 @@ BODY_LIMIT_B = 64 * 1024 * 1024
 _LATER = (429, 502, 503, 504)
 _TRIES = 5
 _LONGEST_PAUSE_S = 30.0
+_LOCAL = ("localhost", "127.0.0.1", "::1")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -50,6 +53,8 @@ class Score:
     page: str = ""
     """Where people can read it."""
     decision: Plain | None = None
+    answer: Plain = field(default_factory=dict, repr=False, compare=False)
+    """All that the service said."""
 
     @property
     def word(self) -> Word:
@@ -90,7 +95,7 @@ class Client:
         parts = urlsplit(url)
         if parts.scheme not in ("http", "https") or not parts.hostname or parts.query or parts.fragment or parts.username:
             raise ClientError(f"not the address of a service: {url!r}", hint="for example https://scores.example")
-        if token and parts.scheme == "http" and parts.hostname not in ("localhost", "127.0.0.1", "::1") and not insecure_http:
+        if token and parts.scheme == "http" and parts.hostname not in _LOCAL and not insecure_http:
             raise ClientError("the token would be sent over plain HTTP", where=url, hint="use https")
         if any(not 0x20 < ord(char) < 0x7F for char in token):  # noqa: PLR2004 - printable ASCII
             raise ClientError("the token has a character that no token has", hint="it may have been copied with a line break")
@@ -176,7 +181,15 @@ class Client:
         Raises:
             ClientError: no decision stands, or the service refused.
         """
-        return self._call("GET", f"/v1/scores/{quote(identity, safe='')}/decision.json")
+        return self._object(self.content(identity, "decision.json"))
+
+    def content(self, identity: str, name: str) -> bytes:
+        """A file of a score, such as ``decision.json`` or ``dsse``: its bytes as they were written and signed.
+
+        Raises:
+            ClientError: there is none, or the service refused.
+        """
+        return self._bytes("GET", f"/v1/scores/{quote(identity, safe='')}/{name}")
 
     def cancel(self, identity: str) -> Score:
         """Cancel a score that is not over; one that is stays as it is.
@@ -219,11 +232,19 @@ class Client:
     def _connect(self) -> http.client.HTTPConnection:
         host = str(self._url.hostname)
         if self._url.scheme == "https":
-            return http.client.HTTPSConnection(host, self._url.port, timeout=self._timeout_s, context=ssl.create_default_context())
+            proxy = urlsplit(_proxy(host))
+            at = (proxy.hostname, proxy.port or 80) if proxy.hostname else (host, self._url.port)
+            connection = http.client.HTTPSConnection(*at, timeout=self._timeout_s, context=ssl.create_default_context())
+            if proxy.hostname:
+                connection.set_tunnel(host, self._url.port or 443, _proxy_headers(proxy.username, proxy.password))
+            return connection
         return http.client.HTTPConnection(host, self._url.port, timeout=self._timeout_s)
 
     def _call(self, method: str, path: str, body: Plain | None = None) -> Plain:
-        """One answer. All calls may be repeated: what is asked twice is done once."""
+        return self._object(self._bytes(method, path, body))
+
+    def _bytes(self, method: str, path: str, body: Plain | None = None) -> bytes:
+        """The body of one answer. All calls may be repeated: what is asked twice is done once."""
         sent = None if body is None else json.dumps(body).encode()
         headers = {**self._headers(), **({"Content-Type": "application/json"} if sent else {})}
         for left in range(_TRIES - 1, -1, -1):
@@ -244,15 +265,15 @@ class Client:
                 asked = response.headers.get("Retry-After", "")
                 time.sleep(min(_LONGEST_PAUSE_S, float(asked)) if asked.isdecimal() else pause)
                 continue
-            return self._read(response.status, content)
+            if len(content) > BODY_LIMIT_B:
+                self.close()
+                raise ClientError(f"the answer is larger than {BODY_LIMIT_B} bytes", where=self._url.netloc)
+            if not 200 <= response.status < 300:  # noqa: PLR2004 - HTTP; redirects are not followed: a token goes to one host
+                raise _refusal(response.status, content)
+            return content
         raise AssertionError("the last try returns or raises")  # pragma: no cover
 
-    def _read(self, status: int, content: bytes) -> Plain:
-        if len(content) > BODY_LIMIT_B:
-            self.close()
-            raise ClientError(f"the answer is larger than {BODY_LIMIT_B} bytes", where=self._url.netloc)
-        if not 200 <= status < 300:  # noqa: PLR2004 - HTTP; redirects are not followed: a token goes to one host
-            raise _refusal(status, content)
+    def _object(self, content: bytes) -> Plain:
         try:
             data = json.loads(content)
         except ValueError as error:
@@ -272,7 +293,21 @@ class Client:
             verdicts=words,
             page=f"{self._url.scheme}://{self._url.netloc}{self._url.path.rstrip('/')}{page}" if page.startswith("/") else page,
             decision=decision if isinstance(decision, dict) else None,
+            answer=data,
         )
+
+
+def _proxy(host: str) -> str:
+    """The proxy that the caller's environment names for a host, as a URL; "" for this machine and for hosts that are exempt."""
+    proxy = "" if host in _LOCAL or proxy_bypass(host) else getproxies().get("https", "")
+    return proxy if not proxy or "://" in proxy else f"http://{proxy}"
+
+
+def _proxy_headers(user: str | None, password: str | None) -> dict[str, str]:
+    if not user:
+        return {}
+    word = base64.b64encode(f"{unquote(user)}:{unquote(password or '')}".encode()).decode()
+    return {"Proxy-Authorization": f"Basic {word}"}
 
 
 def _refusal(status: int, content: bytes) -> ClientError:

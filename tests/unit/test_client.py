@@ -163,3 +163,32 @@ def test_a_rule_is_explained_without_the_service() -> None:
     assert "sealed property does not hold" in tools.explain_rule("trv201")
     with pytest.raises(UsageError, match="no rule"):
         tools.explain_rule("TRV999")
+
+
+def test_the_bytes_of_a_file_are_given_as_they_were_written(wired) -> None:
+    client, wire = wired(Answer(200, b'{"schema":  1}\n'))
+    assert client.content("s1", "decision.json") == b'{"schema":  1}\n'
+    assert wire.asked[0][1] == "/trivet/v1/scores/s1/decision.json"
+
+
+@pytest.mark.parametrize(
+    ("environ", "url", "address", "tunnel"),
+    [
+        ({}, "https://scores.example:8443", ("scores.example", 8443), None),
+        ({"https_proxy": "http://us%40r:word@proxy.example:3128"}, "https://scores.example", ("proxy.example", 3128), ("scores.example", 443)),
+        ({"https_proxy": "proxy.example:3128", "no_proxy": "scores.example"}, "https://scores.example", ("scores.example", 443), None),
+        ({"https_proxy": "proxy.example:3128"}, "https://localhost:8321", ("localhost", 8321), None),
+        ({"http_proxy": "http://proxy.example:3128"}, "http://127.0.0.1:8321", ("127.0.0.1", 8321), None),
+    ],
+)
+def test_a_proxy_of_the_environment_is_used_for_other_hosts(monkeypatch, environ, url, address, tunnel) -> None:
+    for name in ("http_proxy", "https_proxy", "no_proxy", "all_proxy"):
+        monkeypatch.delenv(name.upper(), raising=False)
+        monkeypatch.delenv(name, raising=False)
+    for name, value in environ.items():
+        monkeypatch.setenv(name, value)
+    connection = Client(url, token="t")._connect()
+    assert (connection.host, connection.port) == address
+    assert ((connection._tunnel_host, connection._tunnel_port) if connection._tunnel_host else None) == tunnel
+    if "@" in environ.get("https_proxy", ""):
+        assert connection._tunnel_headers["Proxy-Authorization"] == "Basic dXNAcjp3b3Jk"

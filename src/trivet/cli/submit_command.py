@@ -35,7 +35,7 @@ def arguments(parser: argparse.ArgumentParser) -> None:
 
 def run(args: argparse.Namespace, door: Door) -> int:
     """Ask, and wait if that is wanted."""
-    from trivet.asking import Service  # noqa: PLC0415 - the network is for this command alone
+    from trivet.client import Client  # noqa: PLC0415 - the network is for this command alone
 
     if args.out is not None and not args.wait:
         raise UsageError("--out needs --wait: there is nothing to write before")
@@ -44,14 +44,18 @@ def run(args: argparse.Namespace, door: Door) -> int:
 
         files.clear(door.cwd / args.out)
     base, head = (_oid(door.cwd / args.repo, rev) for rev in (args.base, args.head))
-    service = Service(args.server or door.environ.get("TRIVET_SERVER", ""), _token(args, door))
-    answer = service.ask(repo=args.project, base=base, head=head, ref=args.ref)
-    if args.wait:
-        answer = service.wait(str(answer["id"]), timeout_s=args.timeout, say=_say)
-    if args.out is not None and answer.get("merge") is not None:
+    server = args.server or door.environ.get("TRIVET_SERVER", "")
+    if not server:
+        raise UsageError("no address of a service", hint="name it with --server https://HOST, or set TRIVET_SERVER")
+    with Client(server, token=_token(args, door)) as client:
+        score = client.submit(args.project, base=base, head=head, ref=args.ref)
+        if args.wait:
+            score = client.wait(score.id, timeout_s=args.timeout, on_change=lambda score: _say(score.state))
+        content = client.content(score.id, "decision.json") if args.out is not None and score.merge is not None else None
+    answer = score.answer
+    if content is not None:
         from trivet.report import files  # noqa: PLC0415
 
-        content = service.decision(str(answer["id"]))
         files.replace(door.cwd / args.out / "decision.json", content)
         for leg in LEGS:
             files.replace(door.cwd / args.out / f"{files.stem(leg)}.txt", f"{_words(answer)[leg]}\n".encode())
