@@ -318,7 +318,7 @@ def _refusal(status: int, content: bytes) -> ClientError:
     except ValueError:
         pass
     hints = {
-        401: "give a token that is valid",
+        401: "the token is unknown, expired or revoked",
         403: "ask for a token with that scope",
         404: "what a token may not see does not exist for it",
     }

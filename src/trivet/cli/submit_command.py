@@ -14,7 +14,7 @@ from collections.abc import Mapping
 from pathlib import Path
 
 from trivet.cli import Door
-from trivet.errors import UsageError
+from trivet.errors import ClientError, ServiceError, UsageError
 from trivet.model import LEGS
 
 
@@ -47,11 +47,14 @@ def run(args: argparse.Namespace, door: Door) -> int:
     server = args.server or door.environ.get("TRIVET_SERVER", "")
     if not server:
         raise UsageError("no address of a service", hint="name it with --server https://HOST, or set TRIVET_SERVER")
-    with Client(server, token=_token(args, door)) as client:
-        score = client.submit(args.project, base=base, head=head, ref=args.ref)
-        if args.wait:
-            score = client.wait(score.id, timeout_s=args.timeout, on_change=lambda score: _say(score.state))
-        content = client.content(score.id, "decision.json") if args.out is not None and score.merge is not None else None
+    try:
+        with Client(server, token=_token(args, door)) as client:
+            score = client.submit(args.project, base=base, head=head, ref=args.ref)
+            if args.wait:
+                score = client.wait(score.id, timeout_s=args.timeout, on_change=lambda score: _say(score.state))
+            content = client.content(score.id, "decision.json") if args.out is not None and score.merge is not None else None
+    except ClientError as error:
+        raise ServiceError(error.message, where=error.where, hint=error.hint) from error
     answer = score.answer
     if content is not None:
         from trivet.report import files  # noqa: PLC0415
