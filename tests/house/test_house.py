@@ -135,6 +135,14 @@ def test_the_lock_has_hashes_no_host_and_every_dependency() -> None:
         assert "--hash=sha256:" in block
 
 
+def test_decisions_have_one_number_each_which_their_title_says() -> None:
+    records = [*files("docs/decisions/*.md")]
+    numbers = [path.name[:4] for path in records]
+    assert numbers == [f"{number:04}" for number in range(1, len(records) + 1)]
+    for path in records:
+        assert path.read_text("utf-8").startswith(f"# {path.name[:4]}: "), name(path)
+
+
 def test_every_dependency_of_the_gate_has_its_reason() -> None:
     project = tomllib.loads((ROOT / "pyproject.toml").read_text("utf-8"))
     record = next((ROOT / "docs" / "decisions").glob("0008-*.md")).read_text("utf-8")
